@@ -1,0 +1,106 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The public surface: stable names and columns for SQL, Python, the command line and the Qt program.
+-- Common columns: id (of the table below), rank (null when the program set none), process_id, start_ns, duration_ns, name.
+-- These views are created in the file by the recorder; `plumb` re-creates them as TEMP views when it opens a file, so a
+-- file from a stranger cannot redefine them.
+
+CREATE VIEW processes AS
+SELECT p.id, p.rank, p.id AS process_id, p.start_ns, p.end_ns - p.start_ns AS duration_ns, s.text AS name,
+       p.pid, p.parent_pid, h.text AS host, c.text AS command, p.local_rank, p.world_size, p.ended
+FROM process p JOIN string s ON s.id = p.program_id JOIN string h ON h.id = p.host_id JOIN string c ON c.id = p.command_id;
+
+CREATE VIEW devices AS
+SELECT d.id, p.rank, d.process_id, s.text AS name, d.ordinal, d.kind, d.uuid, d.compute_major, d.compute_minor,
+       d.multiprocessor_count, d.memory_bytes, d.memory_bandwidth_bytes_per_s, d.core_clock_hz,
+       d.max_threads_per_multiprocessor
+FROM device d JOIN process p ON p.id = d.process_id JOIN string s ON s.id = d.name_id;
+
+CREATE VIEW streams AS
+SELECT st.id, p.rank, st.process_id, st.number AS stream, coalesce(n.text, 'stream ' || st.number) AS name,
+       st.device_id, d.ordinal AS device, st.context, st.priority, st.kind
+FROM stream st JOIN process p ON p.id = st.process_id LEFT JOIN device d ON d.id = st.device_id
+     LEFT JOIN string n ON n.id = st.name_id;
+
+CREATE VIEW kernels AS
+SELECT k.id, p.rank, k.process_id, k.start_ns, k.duration_ns, sn.text AS name, n.text AS full_name, mn.text AS mangled_name,
+       d.ordinal AS device, st.number AS stream, k.stream_id, k.correlation, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z,
+       k.registers_per_thread, k.static_shared_bytes, k.dynamic_shared_bytes, k.local_bytes_per_thread,
+       k.graph_id, k.graph_node_id, k.flags
+FROM kernel k JOIN process p ON p.id = k.process_id JOIN stream st ON st.id = k.stream_id
+     JOIN device d ON d.id = k.device_id
+     JOIN string sn ON sn.id = k.short_name_id JOIN string n ON n.id = k.name_id JOIN string mn ON mn.id = k.mangled_name_id;
+
+CREATE VIEW copies AS
+SELECT c.id, p.rank, c.process_id, c.start_ns, c.duration_ns,
+       'copy ' || CASE c.copy_kind WHEN 1 THEN 'HtoD' WHEN 2 THEN 'DtoH' WHEN 3 THEN 'HtoA' WHEN 4 THEN 'AtoH' WHEN 5 THEN 'AtoA'
+         WHEN 6 THEN 'AtoD' WHEN 7 THEN 'DtoA' WHEN 8 THEN 'DtoD' WHEN 9 THEN 'HtoH' WHEN 10 THEN 'PtoP' ELSE 'unknown' END AS name,
+       d.ordinal AS device, st.number AS stream, c.stream_id, c.bytes,
+       CASE c.copy_kind WHEN 1 THEN 'HtoD' WHEN 2 THEN 'DtoH' WHEN 3 THEN 'HtoA' WHEN 4 THEN 'AtoH' WHEN 5 THEN 'AtoA'
+         WHEN 6 THEN 'AtoD' WHEN 7 THEN 'DtoA' WHEN 8 THEN 'DtoD' WHEN 9 THEN 'HtoH' WHEN 10 THEN 'PtoP' ELSE 'unknown' END AS copy_kind,
+       CASE c.source_kind WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 3 THEN 'device' WHEN 4 THEN 'array' WHEN 5 THEN 'managed' ELSE 'unknown' END AS source_kind,
+       CASE c.target_kind WHEN 1 THEN 'pageable' WHEN 2 THEN 'pinned' WHEN 3 THEN 'device' WHEN 4 THEN 'array' WHEN 5 THEN 'managed' ELSE 'unknown' END AS target_kind,
+       c.is_async, c.correlation, c.graph_id, c.graph_node_id, c.flags
+FROM memory_copy c JOIN process p ON p.id = c.process_id JOIN stream st ON st.id = c.stream_id JOIN device d ON d.id = c.device_id;
+
+CREATE VIEW memory_sets AS
+SELECT m.id, p.rank, m.process_id, m.start_ns, m.duration_ns, 'set' AS name, d.ordinal AS device, st.number AS stream, m.stream_id,
+       m.bytes, m.value, m.is_async, m.correlation, m.graph_id, m.graph_node_id, m.flags
+FROM memory_set m JOIN process p ON p.id = m.process_id JOIN stream st ON st.id = m.stream_id JOIN device d ON d.id = m.device_id;
+
+CREATE VIEW api_calls AS
+SELECT a.id, p.rank, a.process_id, a.start_ns, a.duration_ns, s.text AS name, t.tid, a.thread_id, a.layer, a.correlation, a.result
+FROM api_call a JOIN process p ON p.id = a.process_id JOIN thread t ON t.id = a.thread_id JOIN string s ON s.id = a.name_id;
+
+CREATE VIEW synchronizations AS
+SELECT y.id, p.rank, y.process_id, y.start_ns, y.duration_ns,
+       CASE y.kind WHEN 1 THEN 'event synchronize' WHEN 2 THEN 'stream wait event' WHEN 3 THEN 'stream synchronize'
+         WHEN 4 THEN 'context synchronize' ELSE 'unknown' END AS name,
+       st.number AS stream, y.stream_id, y.event_id, y.correlation
+FROM synchronization y JOIN process p ON p.id = y.process_id LEFT JOIN stream st ON st.id = y.stream_id;
+
+CREATE VIEW ranges AS
+SELECT r.id, p.rank, r.process_id, r.start_ns, r.duration_ns, s.text AS name, r.depth, r.parent_id, r.kind, dm.text AS domain,
+       c.text AS category, r.color_argb, t.tid, r.thread_id
+FROM range r JOIN process p ON p.id = r.process_id JOIN thread t ON t.id = r.thread_id JOIN string s ON s.id = r.name_id
+     JOIN string dm ON dm.id = r.domain_id LEFT JOIN string c ON c.id = r.category_id;
+
+-- A training step: a range called 'step' (or 'step N', 'ProfilerStep#N'); step counts from 0 within its process.
+CREATE VIEW steps AS
+SELECT r.id, p.rank, r.process_id, r.start_ns, r.duration_ns, s.text AS name,
+       row_number() OVER (PARTITION BY r.process_id ORDER BY r.start_ns) - 1 AS step, r.thread_id
+FROM range r JOIN process p ON p.id = r.process_id JOIN string s ON s.id = r.name_id
+WHERE s.text = 'step' OR s.text GLOB 'step [0-9]*' OR s.text GLOB 'ProfilerStep#[0-9]*';
+
+-- One row per rank and collective. kernel_id, device_start_ns and device_duration_ns are its kernel's; null when no kernel was recorded.
+CREATE VIEW collectives AS
+SELECT c.id, p.rank, c.process_id, c.start_ns, c.duration_ns, o.text AS name, o.text AS operation,
+       cm.hash AS communicator, cn.text AS communicator_name, cm.n_ranks, cm.rank AS communicator_rank, c.sequence,
+       dt.text AS datatype, c.element_count, c.bytes, c.root, c.peer, al.text AS algorithm, pr.text AS protocol, c.channels,
+       k.id AS kernel_id, k.start_ns AS device_start_ns, k.duration_ns AS device_duration_ns, k.stream_id, st.number AS stream,
+       c.thread_id
+FROM collective c JOIN process p ON p.id = c.process_id
+     JOIN string o ON o.id = c.operation_id JOIN string dt ON dt.id = c.datatype_id
+     LEFT JOIN communicator cm ON cm.id = c.communicator_id LEFT JOIN string cn ON cn.id = cm.name_id
+     LEFT JOIN string al ON al.id = c.algorithm_id LEFT JOIN string pr ON pr.id = c.protocol_id
+     LEFT JOIN (SELECT l.process_id, l.external_id, k.id, k.start_ns, k.duration_ns, k.stream_id
+                FROM correlation_link l JOIN kernel k ON k.process_id = l.process_id AND k.correlation = l.correlation) k
+       ON k.process_id = c.process_id AND k.external_id = c.external_id
+     LEFT JOIN stream st ON st.id = k.stream_id;
+
+-- category_source: 'declared' when the program named the memory, else null with category 'unattributed'.
+CREATE VIEW allocations AS
+SELECT a.id, p.rank, a.process_id, a.start_ns, f.start_ns - a.start_ns AS duration_ns, coalesce(s.text, '') AS name, a.address, a.bytes,
+       f.start_ns AS freed_ns, a.space, d.ordinal AS device, coalesce(g.category, 'unattributed') AS category,
+       CASE WHEN g.id IS NULL THEN NULL ELSE 'declared' END AS category_source, a.from_pool, a.stream_id, a.correlation
+FROM allocation a JOIN process p ON p.id = a.process_id LEFT JOIN deallocation f ON f.allocation_id = a.id
+     LEFT JOIN device d ON d.id = a.device_id
+     LEFT JOIN memory_region g ON g.id = (
+       SELECT r.id FROM memory_region r
+       WHERE r.process_id = a.process_id AND r.address = a.address AND r.start_ns >= a.start_ns
+         AND (f.start_ns IS NULL OR r.start_ns < f.start_ns)
+       ORDER BY r.start_ns LIMIT 1)
+     LEFT JOIN string s ON s.id = g.name_id;
+
+CREATE VIEW diagnostics AS
+SELECT g.id, p.rank, g.process_id, g.start_ns, g.severity, g.lane, g.code AS name, g.count, g.message
+FROM diagnostic g LEFT JOIN process p ON p.id = g.process_id;
