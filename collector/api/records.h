@@ -21,7 +21,6 @@ enum class RecordKind : uint8_t {
   kString,               // StringRecord
   kThreadName,           // ThreadNameRecord
   kDevice,               // DeviceRecord
-  kDeviceRoof,           // DeviceRoofRecord
   kStream,               // StreamRecord
   kKernel,               // KernelRecord
   kMemoryCopy,           // MemoryCopyRecord
@@ -86,16 +85,6 @@ struct DeviceRecord {
   uint32_t compute_minor;
   uint32_t multiprocessor_count;
   uint32_t max_threads_per_multiprocessor;
-};
-
-enum class Resource : uint32_t { kFp64 = 0, kFp32, kTf32, kFp16, kBf16, kFp8, kMemory, kNetwork };
-
-// device_roof with source 'measured'
-struct DeviceRoofRecord {
-  RecordHeader header;
-  uint32_t ordinal;
-  Resource resource;
-  double per_second;  // FLOP/s or bytes/s
 };
 
 // stream
