@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/transport/producer.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "collector/api/records.h"
+#include "collector/api/time.h"
+
+namespace plumb::transport {
+
+RingProducer::RingProducer(RingHeader* header, std::byte* data, uint64_t ringBytes) noexcept
+    : m_header(header),
+      m_data(data),
+      m_ringBytes(ringBytes),
+      m_write(header->write_position.load(std::memory_order_relaxed)),
+      m_readSeen(header->read_position.load(std::memory_order_acquire)) {}
+
+bool RingProducer::hasRoom(uint64_t bytes) noexcept {
+  if (m_write + bytes - m_readSeen <= m_ringBytes) {
+    return true;
+  }
+  m_readSeen = m_header->read_position.load(std::memory_order_acquire);
+  return m_write + bytes - m_readSeen <= m_ringBytes;
+}
+
+bool RingProducer::write(const void* head, uint32_t headBytes, const void* tail, uint32_t tailBytes) noexcept {
+  const uint64_t recordBytes = (uint64_t{headBytes} + tailBytes + 7) & ~uint64_t{7};
+  uint64_t offset = m_write & (m_ringBytes - 1);
+  const uint64_t beforeEnd = m_ringBytes - offset;
+  const uint64_t fillerBytes = recordBytes > beforeEnd ? beforeEnd : 0;
+  if (!hasRoom(fillerBytes + recordBytes)) {
+    return false;
+  }
+  if (fillerBytes != 0) {
+    // beforeEnd < recordBytes <= UINT16_MAX, so the size fits.
+    const RecordHeader filler{static_cast<uint16_t>(fillerBytes), RecordKind::kInvalid, Clock::kMonotonicRaw, 0};
+    std::memcpy(m_data + offset, &filler, sizeof filler);
+    offset = 0;
+  }
+  std::byte* place = m_data + offset;
+  std::memcpy(place, head, headBytes);
+  if (tailBytes != 0) {
+    std::memcpy(place + headBytes, tail, tailBytes);
+  }
+  const uint64_t written = uint64_t{headBytes} + tailBytes;
+  std::memset(place + written, 0, recordBytes - written);
+  m_write += fillerBytes + recordBytes;
+  m_header->write_position.store(m_write, std::memory_order_release);
+  return true;
+}
+
+void RingProducer::countDrop(uint64_t bytes) noexcept {
+  // Only the owner writes these: no read-modify-write needed.
+  m_header->dropped_records.store(m_header->dropped_records.load(std::memory_order_relaxed) + 1,
+                                  std::memory_order_relaxed);
+  m_header->dropped_bytes.store(m_header->dropped_bytes.load(std::memory_order_relaxed) + bytes,
+                                std::memory_order_relaxed);
+}
+
+void RingProducer::finish() noexcept {
+  if (m_header != nullptr) {
+    m_header->state.store(RingState::kFinished, std::memory_order_release);
+    m_header = nullptr;
+  }
+}
+
+bool SegmentProducer::create(const SegmentLayout& layout) noexcept {
+  if (!layout.valid()) {
+    errno = EINVAL;
+    return false;
+  }
+  const int fd = memfd_create("plumb", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) {
+    return false;
+  }
+  const uint64_t tableBytes = layout.dataOffset();
+  const uint64_t pointerBytes = sizeof(std::atomic<std::byte*>) * layout.ringCount;
+  void* table = MAP_FAILED;
+  void* pointers = MAP_FAILED;
+  // Sealed, so that the recorder's mapping can never be cut off under it.
+  if (ftruncate(fd, static_cast<off_t>(layout.segmentBytes())) == 0 &&
+      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
+    table = mmap(nullptr, tableBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    pointers = mmap(nullptr, pointerBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  if (table == MAP_FAILED || pointers == MAP_FAILED) {
+    const int error = errno;
+    if (table != MAP_FAILED) {
+      munmap(table, tableBytes);
+    }
+    if (pointers != MAP_FAILED) {
+      munmap(pointers, pointerBytes);
+    }
+    close(fd);
+    errno = error;
+    return false;
+  }
+  m_layout = layout;
+  m_fd = fd;
+  m_rings = static_cast<std::atomic<std::byte*>*>(pointers);  // zero pages are null pointers
+  m_header = new (table) SegmentHeader{.magic = kSegmentMagic,
+                                       .version = kSegmentVersion,
+                                       .ring_header_bytes = sizeof(RingHeader),
+                                       .ring_count = layout.ringCount,
+                                       .pid = static_cast<uint32_t>(getpid()),
+                                       .ring_bytes = layout.ringBytes,
+                                       .data_offset = layout.dataOffset(),
+                                       .segment_bytes = layout.segmentBytes(),
+                                       .monotonic_start_ns = monotonicNowNs(),
+                                       .realtime_start_ns = realtimeNowNs(),
+                                       .ringless_records = 0,
+                                       .ringless_bytes = 0,
+                                       .finished = 0,
+                                       .reserved = 0};
+  return true;
+}
+
+RingHeader* SegmentProducer::ringHeader(uint32_t ring) const noexcept {
+  auto* base = reinterpret_cast<std::byte*>(m_header);
+  return reinterpret_cast<RingHeader*>(base + kRingTableOffset) + ring;
+}
+
+std::byte* SegmentProducer::mapRing(uint32_t ring) noexcept {
+  std::byte* data = m_rings[ring].load(std::memory_order_acquire);
+  if (data == nullptr) {
+    void* mapped = mmap(nullptr, m_layout.ringBytes, PROT_READ | PROT_WRITE, MAP_SHARED, m_fd,
+                        static_cast<off_t>(m_layout.ringOffset(ring)));
+    if (mapped == MAP_FAILED) {
+      return nullptr;
+    }
+    data = static_cast<std::byte*>(mapped);
+    m_rings[ring].store(data, std::memory_order_release);  // the ring is ours: nobody else maps it
+  }
+  return data;
+}
+
+RingProducer SegmentProducer::claimRing(uint32_t tid) noexcept {
+  for (uint32_t ring = 0; ring < m_layout.ringCount; ++ring) {
+    RingHeader* header = ringHeader(ring);
+    RingState expected = RingState::kFree;
+    if (header->state.load(std::memory_order_relaxed) != RingState::kFree ||
+        !header->state.compare_exchange_strong(expected, RingState::kOwned, std::memory_order_acq_rel)) {
+      continue;
+    }
+    std::byte* data = mapRing(ring);
+    if (data == nullptr) {
+      header->state.store(RingState::kFree, std::memory_order_release);
+      return {};
+    }
+    header->tid = tid;
+    return {header, data, m_layout.ringBytes};
+  }
+  return {};
+}
+
+void SegmentProducer::countRingless(uint64_t bytes) noexcept {
+  m_header->ringless_records.fetch_add(1, std::memory_order_relaxed);
+  m_header->ringless_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void SegmentProducer::finish() noexcept { m_header->finished.store(1, std::memory_order_release); }
+
+void SegmentProducer::abandon() noexcept {
+  if (m_header == nullptr) {
+    return;
+  }
+  for (uint32_t ring = 0; ring < m_layout.ringCount; ++ring) {
+    if (std::byte* data = m_rings[ring].load(std::memory_order_relaxed); data != nullptr) {
+      munmap(data, m_layout.ringBytes);
+    }
+  }
+  munmap(m_rings, sizeof(std::atomic<std::byte*>) * m_layout.ringCount);
+  munmap(m_header, m_layout.dataOffset());
+  close(m_fd);
+  m_header = nullptr;
+  m_rings = nullptr;
+  m_fd = -1;
+}
+
+}  // namespace plumb::transport
