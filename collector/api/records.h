@@ -301,7 +301,7 @@ struct CollectiveDetailRecord {
   StringId algorithm;    // 0: none
   StringId protocol;
   uint32_t channels;
-  uint32_t reserved;
+  int32_t peer;  // Send, Recv: NCCL names the peer only when it enqueues; -1: none
 };
 
 // library_call. Types are texts such as "bf16".
