@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "collector/schema/result.h"
 #include "collector/transport/record_check.h"
@@ -13,11 +14,11 @@
 namespace plumb::transport {
 
 struct Drained {
-  // Whole, well-formed records (record_check.h), fillers and malformed ones removed; a part of the caller's buffer.
+  // Whole, well-formed records (record_check.h) without fillers; a part of the caller's buffer.
   std::span<const std::byte> records;
   // The ring holds more: call again.
   bool more = false;
-  // The ring's content made no sense; it is never read again (its later drops are still counted). Said once.
+  // The ring's content makes no sense behind these records; it is never read again. Said once.
   bool corrupt = false;
 };
 
@@ -56,7 +57,6 @@ class SegmentConsumer {
   [[nodiscard]] bool finished() const noexcept;
 
  private:
-  struct RingView;
   SegmentConsumer() noexcept = default;
   [[nodiscard]] RingHeader& ringHeader(uint32_t ring) const noexcept;
   void release() noexcept;
@@ -67,8 +67,11 @@ class SegmentConsumer {
   uint32_t m_pid = 0;
   int64_t m_monotonicStartNs = 0;
   int64_t m_realtimeStartNs = 0;
-  uint64_t* m_readPositions = nullptr;  // [ringCount], our own copy: the shared one is for the producer only
-  bool* m_corrupt = nullptr;
+  struct Ring {
+    uint64_t readPosition = 0;  // our own copy: the shared one is for the producer only
+    bool corrupt = false;
+  };
+  std::vector<Ring> m_rings;
   Losses m_lossesSeen;
 };
 
