@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives: what each moved how fast, and who waited for whom. Bytes are NCCL's convention. algbw = bytes / time;
+// busbw = algbw x factor (all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all (n-1)/n; the others 1). Ranks of
+// an instance are matched by (communicator hash, operation, sequence number), never by order.
+//   arrival = start of the rank's kernel; wait = last arrival - arrival; transfer = last end - last arrival;
+//   skew = last - first arrival. Bandwidth is computed from the transfer, and beside it from the kernels' duration.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+struct CollectiveMember {
+  CollectiveId id;
+  ProcessId process;
+  std::optional<int64_t> rank;
+  Interval host;                   // the enqueueing call
+  std::optional<Interval> device;  // its kernel; none: none was recorded
+  std::optional<KernelId> kernel;
+  Duration wait;  // meaningful in an instance that has a transfer
+};
+
+struct CollectiveInstance {
+  int64_t communicatorHash = 0;
+  std::string operation;
+  int64_t sequence = -1;
+  int64_t rankCount = 0;  // of the communicator
+  int64_t bytes = 0;
+  std::vector<CollectiveMember> members;  // by rank
+  // Present when every rank of the communicator has a kernel in the file.
+  std::optional<Duration> transfer;
+  std::optional<Duration> skew;
+  size_t lastArrival = 0;  // index into members: the straggler
+};
+
+// All collectives of one communicator, operation and size.
+struct CollectiveGroup {
+  int64_t communicatorHash = 0;
+  std::string communicatorName;  // "" when it has none
+  std::string operation;
+  std::string datatype;
+  int64_t rankCount = 0;
+  int64_t bytes = 0;          // of one collective
+  int64_t count = 0;          // records: one per rank and collective
+  int64_t instanceCount = 0;  // matched over ranks
+  int64_t completeCount = 0;  // instances with a transfer
+  int64_t withoutKernel = 0;  // records that lead to no kernel
+  int64_t sharedKernel = 0;   // records whose kernel carries several collectives: left out of times and bandwidths
+  Duration kernelTime;        // sum over the records' kernels
+  Duration kernelMedian;
+  Duration transferTime;  // sum over complete instances
+  Duration waitTime;      // sum over members of complete instances
+  Duration largestSkew;
+  double busFactor = 1;
+  const char* busFormula = "";                         // "2(n-1)/n" "(n-1)/n" "1"
+  std::optional<double> kernelAlgbw, kernelBusbw;      // bytes/s, from kernel durations
+  std::optional<double> transferAlgbw, transferBusbw;  // bytes/s, from transfers
+};
+
+struct CollectiveAnalysis {
+  std::vector<CollectiveGroup> groups;        // most kernel time first
+  std::vector<CollectiveInstance> instances;  // by first arrival
+  int64_t unmatched = 0;                      // records without a sequence number or communicator
+  int64_t duplicates = 0;                     // a second record of the same rank, operation and sequence number
+};
+
+[[nodiscard]] Result<CollectiveAnalysis> analyzeCollectives(Trace& trace);
+
+struct BusFactor {
+  double factor;
+  const char* formula;
+};
+// `operation` in NCCL's names (AllReduce …); n ranks.
+[[nodiscard]] BusFactor busFactorOf(std::string_view operation, int64_t n);
+
+}  // namespace plumb

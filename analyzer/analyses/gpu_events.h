@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU work of a trace, sorted into compute, communication and memory; what most analyses start from.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "analyzer/intervals/intervals.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+enum class GpuEventKind : uint8_t { Compute, Communication, Memory };
+
+// How communication was told from compute: by collective records, or by the kernels' names because the process has no
+// collective record that leads to a kernel. A table that rests on names says so.
+enum class CommunicationSource : uint8_t { Records, Names };
+
+// " (communication: by name)" for Names, "" for Records.
+[[nodiscard]] std::string_view noteOf(CommunicationSource source);
+
+// True for the names of communication libraries' kernels (nccl, rccl, nvshmem, deep_ep …).
+[[nodiscard]] bool isCommunicationName(std::string_view kernelName);
+
+// Which kernels, copies and sets are communication.
+class CommunicationClassifier {
+ public:
+  [[nodiscard]] static Result<CommunicationClassifier> load(Trace& trace);
+  [[nodiscard]] CommunicationSource source(ProcessId process) const;
+  // By records, or for a process without them by the kernel's name.
+  [[nodiscard]] bool isCommunication(ProcessId process, Correlation correlation, StringId kernelName);
+  // A copy or set is communication only when a record says so.
+  [[nodiscard]] bool isCommunication(ProcessId process, Correlation correlation) const;
+
+ private:
+  explicit CommunicationClassifier(Trace& trace) : m_trace(&trace) {}
+  Trace* m_trace;
+  std::unordered_map<ProcessId, std::unordered_set<Correlation>> m_correlations;
+  std::unordered_map<StringId, bool> m_byName;
+};
+
+// All GPU work of one device as one process sees it.
+struct GpuActivity {
+  ProcessId process;
+  std::optional<int64_t> rank;
+  DeviceId device;
+  IntervalSet compute, communication, memory;
+  Interval hull;  // first start to last end, zero-length events included
+  CommunicationSource communicationSource = CommunicationSource::Records;
+  int64_t eventCount = 0;
+  int64_t untimedEventCount = 0;
+};
+
+// In order of rank (processes without one last), then device.
+[[nodiscard]] Result<std::vector<GpuActivity>> loadGpuActivity(Trace& trace);
+
+}  // namespace plumb

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory over time by category. The total is the live allocations of space 'device'; a category is the live
+// declared regions inside them (the innermost, latest declaration counts for a byte); what no region covers is
+// 'unattributed'. Pinned and other spaces are counted apart and never belong to the peak.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+// In the order in which charts stack them; the names are those of table memory_category.
+enum class MemoryCategory : uint8_t {
+  Parameter,
+  Gradient,
+  OptimizerState,
+  Activation,
+  Input,
+  CommunicationBuffer,
+  Workspace,
+  Cached,
+  Unattributed,
+};
+inline constexpr size_t kMemoryCategoryCount = 9;
+[[nodiscard]] std::string_view nameOf(MemoryCategory category);         // "optimizer_state"
+[[nodiscard]] std::string_view displayNameOf(MemoryCategory category);  // "optimizer state"
+[[nodiscard]] std::optional<MemoryCategory> memoryCategoryOf(std::string_view name);
+
+using BytesByCategory = std::array<int64_t, kMemoryCategoryCount>;
+
+// Holds from `time` to the next point's time.
+struct MemoryPoint {
+  TimePoint time;
+  int64_t totalBytes = 0;  // the sum of bytes
+  BytesByCategory bytes{};
+};
+
+// Something that was live at the peak: a declared region, or what of an allocation no region covers.
+struct LiveMemory {
+  std::string name;  // "" for an undeclared allocation
+  MemoryCategory category = MemoryCategory::Unattributed;
+  uint64_t address = 0;
+  int64_t bytes = 0;
+  TimePoint since;
+};
+
+struct SpacePeak {
+  std::string space;  // 'pinned' 'managed' 'pageable' …
+  int64_t peakBytes = 0;
+  TimePoint peakTime;
+};
+
+struct DeviceMemory {
+  ProcessId process;
+  std::optional<int64_t> rank;
+  std::optional<DeviceId> device;      // none: the allocations name no device
+  std::vector<MemoryPoint> points;     // at each change; ends with the state at the end of the recording
+  MemoryPoint peak;                    // the first moment of the largest total
+  std::vector<LiveMemory> liveAtPeak;  // largest first; sums to the peak
+  int64_t allocationCount = 0;
+  bool hasPool = false;  // stream-ordered allocations: what their pool reserves beyond them was not recorded
+  bool hasDeclarations = false;
+  // Allocated (handed out) peak when a cache is declared: total without 'cached'. Reserved is then the total.
+  int64_t allocatedPeakBytes = 0;
+  std::optional<int64_t> reservedPeakBytes;  // none with hasPool
+};
+
+struct MemoryAnalysis {
+  std::vector<DeviceMemory> devices;  // in order of rank
+  struct ProcessSpaces {
+    ProcessId process;
+    std::vector<SpacePeak> spaces;  // other than 'device'
+  };
+  std::vector<ProcessSpaces> otherSpaces;
+  int64_t regionsOutsideAllocations = 0;  // declared, but in no recorded device allocation: not counted
+};
+
+[[nodiscard]] Result<MemoryAnalysis> analyzeMemory(Trace& trace);
+
+}  // namespace plumb

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels against the device's roofs. Arithmetic intensity = FLOP / byte to and from device memory; attained = FLOP /
+// duration. Where FLOPs and bytes come from is part of every point and points of different sources are never merged:
+//   shape     a library call with m, n, k (2 m n k; bytes = operands read once + result written once, a lower bound),
+//             joined to its kernels by correlation_link
+//   declared  NVTX payload fields `flops` and `bytes` of the innermost range that has them around the launch call, on
+//   its thread
+// When a call or range launched several kernels its FLOPs belong to all of them: the point is named after the longest
+// and its duration is their sum.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+enum class WorkSource : uint8_t { Shape, Declared };
+[[nodiscard]] std::string_view nameOf(WorkSource source);
+
+enum class RoofSource : uint8_t { Measured, Datasheet };
+[[nodiscard]] std::string_view nameOf(RoofSource source);
+
+struct Roof {
+  std::string resource;  // "fp32" "tf32" "fp16" "bf16" "fp8" "fp64" (FLOP/s), "memory" (bytes/s)
+  double perSecond = 0;
+  RoofSource source = RoofSource::Measured;
+  bool tensorCores = false;  // datasheet roofs: which unit it is
+};
+
+enum class Verdict : uint8_t {
+  MemoryBound,
+  ComputeBound,
+  LatencyBound,
+  AboveRoof,  // attained more than a roof allows: the inputs (FLOPs, bytes, times or roof) are wrong
+  CannotSay,  // no roof, no bytes or no time; `reason` says which
+};
+[[nodiscard]] std::string_view nameOf(Verdict verdict);
+// The rule of the verdicts and the remedies, for the user.
+[[nodiscard]] std::string_view verdictRule();
+[[nodiscard]] std::string_view remedyFor(Verdict verdict);
+
+struct RooflinePoint {
+  std::string name;               // the kernel's short name
+  std::string operation;          // library function, or name of the declaring range
+  std::string precision;          // the compute roof it is compared with: "bf16" …
+  bool precisionAssumed = false;  // declared work without a `dtype` field: taken as fp32
+  WorkSource source = WorkSource::Shape;
+  int64_t count = 0;  // calls or ranges
+  int64_t kernelCount = 0;
+  Duration duration;  // sum over the kernels
+  double flops = 0;
+  double bytes = 0;                      // 0: not known
+  std::optional<double> intensity;       // FLOP / byte
+  std::optional<double> flopsPerSecond;  // attained
+  std::optional<double> bytesPerSecond;  // attained
+  std::optional<double> computeShare;    // attained / compute roof
+  std::optional<double> memoryShare;     // attained / memory roof
+  Verdict verdict = Verdict::CannotSay;
+  std::string reason;  // of CannotSay and AboveRoof
+};
+
+struct UnknownWork {
+  std::string name;
+  int64_t count = 0;
+  Duration duration;
+};
+
+struct DeviceRoofline {
+  ProcessId process;
+  std::optional<int64_t> rank;
+  DeviceId device;
+  std::vector<Roof> roofs;                // at most one per resource and source
+  std::vector<RooflinePoint> points;      // longest total duration first
+  std::vector<UnknownWork> withoutFlops;  // kernels that are not communication; longest first: "no FLOPs known"
+  Duration knownDuration, unknownDuration;
+
+  // The roof of a resource that verdicts use: measured before datasheet; null when there is none.
+  [[nodiscard]] const Roof* roof(std::string_view resource) const;
+};
+
+// One per device that ran kernels, in order of rank.
+[[nodiscard]] Result<std::vector<DeviceRoofline>> analyzeRoofline(Trace& trace);
+
+// Pure parts.
+[[nodiscard]] std::vector<Roof> datasheetRoofs(const Device& device);
+[[nodiscard]] Verdict verdictOf(double computeShare, double memoryShare);
+
+}  // namespace plumb

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training steps: time per step, and where it went. A step is a declared range (view `steps`). Its GPU span is from the
+// first start to the last end of the GPU work whose launch call began inside the step's host range, on any thread of
+// the process; its breakdown is over that window.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/analyses/breakdown.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+struct Step {
+  int64_t number = 0;  // counts from 0 within its process
+  RangeId range;
+  Interval host;
+  std::optional<Breakdown> gpu;  // none: no GPU work is known to have been launched in it
+  int64_t gpuEventCount = 0;
+  bool isWarmup = false;
+};
+
+// Percentiles interpolate linearly between neighbours (as numpy's default does).
+struct StepStatistics {
+  int64_t count = 0;  // steady steps: warm-up left out
+  Duration median, p10, p90;
+};
+
+struct RankSteps {
+  ProcessId process;
+  std::optional<int64_t> rank;
+  std::optional<DeviceId> device;  // the one with the most work launched in steps
+  std::vector<Step> steps;
+  int64_t warmupCount = 0;
+  int64_t openCount = 0;                     // step ranges that never ended: not in `steps`
+  bool timesAreGpuSpans = false;             // false: statistics are of host ranges, because no step has known GPU work
+  std::optional<StepStatistics> statistics;  // none: no steady step
+};
+
+// The rule by which the first steps are called warm-up, as a sentence for the user.
+[[nodiscard]] const char* warmupRule();
+
+// Processes with at least one step range, in order of rank.
+[[nodiscard]] Result<std::vector<RankSteps>> findSteps(Trace& trace);
+
+// How many leading values differ from the rest (the rule above). Pure.
+[[nodiscard]] size_t countWarmup(const std::vector<Duration>& stepTimes);
+// q in 0..1 of values in any order; requires at least one value.
+[[nodiscard]] Duration percentile(std::vector<Duration> values, double q);
+
+}  // namespace plumb

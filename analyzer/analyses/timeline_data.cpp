@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/timeline_data.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace plumb::timeline {
+namespace {
+
+// Finds the first lane that is free at a time. A tree of minima, because a hostile or odd trace can have as many lanes as
+// slices, and a plain scan would then take quadratic time.
+class LaneEnds {
+ public:
+  LaneEnds() : m_tree(2, kFree) {}
+
+  // Takes the first lane whose last slice has ended by start; its new end is end.
+  size_t take(int64_t start, int64_t end) {
+    if (m_tree[1] > start) grow();
+    size_t node = 1;
+    while (node < m_leaves) node = m_tree[2 * node] <= start ? 2 * node : 2 * node + 1;
+    const size_t lane = node - m_leaves;
+    m_tree[node] = end;
+    for (node /= 2; node > 0; node /= 2) m_tree[node] = std::min(m_tree[2 * node], m_tree[2 * node + 1]);
+    return lane;
+  }
+
+ private:
+  static constexpr int64_t kFree = std::numeric_limits<int64_t>::min();
+
+  void grow() {
+    std::vector<int64_t> tree(m_leaves * 4, kFree);
+    std::copy(m_tree.begin() + static_cast<ptrdiff_t>(m_leaves), m_tree.end(),
+              tree.begin() + static_cast<ptrdiff_t>(m_leaves * 2));
+    m_leaves *= 2;
+    for (size_t node = m_leaves - 1; node > 0; --node) tree[node] = std::min(tree[2 * node], tree[2 * node + 1]);
+    m_tree = std::move(tree);
+  }
+
+  size_t m_leaves = 1;
+  std::vector<int64_t> m_tree;
+};
+
+bool linkBefore(const Link& a, const Link& b) {
+  return std::tie(a.process, a.correlation) < std::tie(b.process, b.correlation);
+}
+
+}  // namespace
+
+std::vector<Lane> assignLanes(std::vector<Slice> slices) {
+  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
+  });
+  std::vector<Lane> lanes;
+  LaneEnds ends;
+  for (const Slice& slice : slices) {
+    // A mark occupies a nanosecond, so that two at one instant stay apart.
+    const size_t lane = ends.take(slice.start_ns, slice.start_ns + std::max<int64_t>(slice.duration_ns, 1));
+    if (lane >= lanes.size()) lanes.resize(lane + 1);
+    lanes[lane].slices.push_back(slice);
+  }
+  for (Lane& lane : lanes) indexLane(lane);
+  return lanes;
+}
+
+void indexLane(Lane& lane) {
+  lane.busy_before.resize(lane.slices.size() + 1);
+  int64_t busy = 0;
+  for (size_t i = 0; i < lane.slices.size(); ++i) {
+    lane.busy_before[i] = busy;
+    busy += lane.slices[i].duration_ns;
+  }
+  lane.busy_before.back() = busy;
+}
+
+void indexTimeline(Timeline& timeline) {
+  timeline.links.clear();
+  timeline.slice_count = 0;
+  Window extent{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  for (uint32_t p = 0; p < timeline.processes.size(); ++p) {
+    const auto& tracks = timeline.processes[p].tracks;
+    for (uint32_t t = 0; t < tracks.size(); ++t) {
+      // The collectives row repeats kernels; a link to it would make every collective kernel appear twice.
+      const bool linked = tracks[t].kind == TrackKind::kStream || tracks[t].kind == TrackKind::kApiCalls;
+      for (uint32_t l = 0; l < tracks[t].lanes.size(); ++l) {
+        const auto& slices = tracks[t].lanes[l].slices;
+        timeline.slice_count += slices.size();
+        if (!slices.empty()) {
+          extent.start_ns = std::min(extent.start_ns, slices.front().start_ns);
+          extent.end_ns = std::max(extent.end_ns, slices.back().end_ns());
+        }
+        if (!linked) continue;
+        for (uint32_t i = 0; i < slices.size(); ++i) {
+          const bool is_host = slices[i].kind == SliceKind::kApiCall;
+          if (slices[i].correlation < 0 || (!is_host && !isDeviceWork(slices[i].kind))) continue;
+          timeline.links.push_back({p, slices[i].correlation, {p, t, l, i}, is_host});
+        }
+      }
+    }
+  }
+  timeline.extent = timeline.slice_count ? extent : Window{};
+  std::stable_sort(timeline.links.begin(), timeline.links.end(), linkBefore);
+}
+
+std::vector<SliceRef> linkedSlices(const Timeline& timeline, const SliceRef& ref) {
+  std::vector<SliceRef> result;
+  const Slice& slice = timeline.slice(ref);
+  const bool is_host = slice.kind == SliceKind::kApiCall;
+  if (slice.correlation < 0 || (!is_host && !isDeviceWork(slice.kind) && slice.kind != SliceKind::kCollective)) return result;
+  const Link key{ref.process, slice.correlation, {}, false};
+  const auto [first, last] = std::equal_range(timeline.links.begin(), timeline.links.end(), key, linkBefore);
+  for (auto it = first; it != last; ++it) {
+    if (it->is_host != is_host || slice.kind == SliceKind::kCollective) result.push_back(it->slice);
+  }
+  return result;
+}
+
+Window steadyWindow(const Timeline& timeline) {
+  if (timeline.steps.empty()) return timeline.extent;
+  const int64_t process = timeline.steps.front().process_id;
+  std::vector<const Step*> own;
+  for (const Step& step : timeline.steps) {
+    if (step.process_id == process) own.push_back(&step);
+  }
+  const Step& chosen = *own[own.size() > 1 ? 1 : 0];
+  Window window = chosen.window;
+  for (const Step& step : timeline.steps) {
+    if (step.number != chosen.number) continue;
+    window.start_ns = std::min(window.start_ns, step.window.start_ns);
+    window.end_ns = std::max(window.end_ns, step.window.end_ns);
+  }
+  const int64_t margin = (window.end_ns - window.start_ns) / 50;
+  return {window.start_ns - margin, window.end_ns + margin};
+}
+
+bool isDeviceWork(SliceKind kind) noexcept {
+  return kind == SliceKind::kKernel || kind == SliceKind::kCommunication || kind == SliceKind::kCopy || kind == SliceKind::kSet;
+}
+
+const char* kindName(SliceKind kind) noexcept {
+  switch (kind) {
+    case SliceKind::kStep: return "training step";
+    case SliceKind::kRange: return "NVTX range";
+    case SliceKind::kApiCall: return "API call";
+    case SliceKind::kSynchronization: return "synchronization";
+    case SliceKind::kKernel: return "kernel";
+    case SliceKind::kCommunication: return "communication kernel";
+    case SliceKind::kCopy: return "memory copy";
+    case SliceKind::kSet: return "memory set";
+    case SliceKind::kCollective: return "collective";
+  }
+  return "event";
+}
+
+}  // namespace plumb::timeline

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// SQLite behind two small types. The database is opened so that a file from a stranger can do no harm: read-only,
+// defensive, none of its views, triggers or functions are run. Not thread-safe: one thread at a time per Database.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analyzer/trace/ids.h"
+#include "analyzer/trace/time.h"
+#include "collector/schema/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace plumb {
+
+enum class ValueType { Integer, Real, Text, Blob, Null };
+
+// A prepared statement. Usage: while (s.next()) { … s.integer(0) … }  if (!s.status().ok()) return s.status().error();
+class Statement {
+ public:
+  // Moves to the next row; false at the end and on an error (ask status()).
+  [[nodiscard]] bool next();
+  // The error that ended next(), if one did.
+  [[nodiscard]] Status status() const;
+  // Makes it ready to run again; bindings stay.
+  void reset();
+
+  void bind(int parameter, int64_t value);
+  void bind(int parameter, double value);
+  void bind(int parameter, std::string_view text);  // copied
+  void bindNull(int parameter);
+  // 0 when the statement has no parameter of that name (":rank").
+  [[nodiscard]] int parameterIndex(const char* name) const;
+
+  [[nodiscard]] int columnCount() const;
+  [[nodiscard]] std::string_view columnName(int column) const;
+
+  // Values of the current row. Views are valid until next() or reset(). NULL reads as 0 and "".
+  [[nodiscard]] ValueType type(int column) const;
+  [[nodiscard]] int64_t integer(int column) const;
+  [[nodiscard]] double real(int column) const;
+  [[nodiscard]] std::string_view text(int column) const;
+  [[nodiscard]] std::string_view blob(int column) const;
+  [[nodiscard]] bool isNull(int column) const { return type(column) == ValueType::Null; }
+  [[nodiscard]] std::optional<int64_t> optionalInteger(int column) const;
+  template <class SomeId>
+  [[nodiscard]] SomeId id(int column) const {
+    return SomeId(integer(column));
+  }
+  [[nodiscard]] TimePoint time(int column) const { return TimePoint(integer(column)); }
+
+ private:
+  friend class Database;
+  struct Finalizer {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  Statement(sqlite3_stmt* statement, std::string file) : m_statement(statement), m_file(std::move(file)) {}
+
+  std::unique_ptr<sqlite3_stmt, Finalizer> m_statement;
+  std::string m_file;   // for messages
+  std::string m_error;  // set by next()
+};
+
+class Database {
+ public:
+  // Opens the file and checks that it is a trace of a schema this program reads. The message of the error is for the
+  // user.
+  [[nodiscard]] static Result<Database> open(const std::string& path, std::chrono::milliseconds busyTimeout);
+
+  // `sql` must be one statement that only reads. An error names the position in the text.
+  [[nodiscard]] Result<Statement> prepare(std::string_view sql);
+  // As prepare; `rest` gets what follows the first statement.
+  [[nodiscard]] Result<Statement> prepare(std::string_view sql, std::string_view& rest);
+
+  // Starts and ends a transaction, inside which every statement sees the same state of a growing file.
+  [[nodiscard]] Status beginSnapshot();
+  void endSnapshot() noexcept;
+
+  // Stops a running statement with an error; the only member that another thread may call.
+  void interrupt() noexcept;
+
+  [[nodiscard]] const std::string& path() const { return m_path; }
+
+ private:
+  struct Closer {
+    void operator()(sqlite3* handle) const;
+  };
+  Database(std::unique_ptr<sqlite3, Closer> handle, std::string path)
+      : m_handle(std::move(handle)), m_path(std::move(path)) {}
+  [[nodiscard]] Status prepareForStrangers();
+  [[nodiscard]] Status checkKind();
+  [[nodiscard]] Status checkTables();
+  [[nodiscard]] Status createViews();
+  [[nodiscard]] Status execute(const char* sql);
+  [[nodiscard]] Error errorHere() const;
+
+  std::unique_ptr<sqlite3, Closer> m_handle;
+  std::string m_path;
+};
+
+}  // namespace plumb
