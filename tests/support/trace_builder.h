@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +28,7 @@ class TraceBuilder {
   void finish(bool complete = true);
 
   struct ProcessSpec {
-    std::optional<int64_t> rank;
+    std::optional<int64_t> rank = {};
     int64_t worldSize = 1;
     int64_t pid = 0;  // 0: made up
     std::string program = "train";
@@ -44,7 +44,8 @@ class TraceBuilder {
     int64_t ordinal = 0;
     std::string name = "software device (CPU)";
     std::string kind = "software";
-    std::optional<int64_t> computeMajor, computeMinor, multiprocessors, memoryBytes, bandwidth, clockHz;
+    std::optional<int64_t> computeMajor = {}, computeMinor = {}, multiprocessors = {}, memoryBytes = {}, bandwidth = {};
+    std::optional<int64_t> clockHz = {};
   };
   int64_t addDevice(int64_t process, const DeviceSpec& spec);
   int64_t addDevice(int64_t process) { return addDevice(process, DeviceSpec{}); }
@@ -79,7 +80,7 @@ class TraceBuilder {
     int64_t elementCount = 0;
     int64_t bytes = 0;
     std::string datatype = "ncclFloat32";
-    std::optional<int64_t> externalId;
+    std::optional<int64_t> externalId = {};
   };
   int64_t addCollective(const CollectiveSpec& spec);
 
@@ -96,9 +97,9 @@ class TraceBuilder {
 
   struct AllocationSpec {
     int64_t process;
-    std::optional<int64_t> device;
+    std::optional<int64_t> device = {};
     int64_t startNs, address, bytes;
-    std::optional<int64_t> freedNs;
+    std::optional<int64_t> freedNs = {};
     std::string space = "device";
     bool fromPool = false;
   };
@@ -122,6 +123,7 @@ class TraceBuilder {
   int64_t insert(const char* sql, std::initializer_list<Bound> values);
   std::string m_path;
   sqlite3* m_database = nullptr;
+  std::map<std::string, int64_t, std::less<>> m_texts;
   int64_t m_nextCorrelation = 1'000'000;
   int64_t m_nextPid = 1000;
 };
