@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+#define SOFTCUDA_ISA avx2
+#include "workloads/softcuda/numerics/convert_kernels.inc"
