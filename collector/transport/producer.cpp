@@ -70,7 +70,7 @@ void RingProducer::finish() noexcept {
   }
 }
 
-bool SegmentProducer::create(const SegmentLayout& layout) noexcept {
+bool SegmentProducer::create(const SegmentLayout& layout, bool keepInFork) noexcept {
   if (!layout.valid()) {
     errno = EINVAL;
     return false;
@@ -79,108 +79,95 @@ bool SegmentProducer::create(const SegmentLayout& layout) noexcept {
   if (fd < 0) {
     return false;
   }
-  const uint64_t tableBytes = layout.dataOffset();
-  const uint64_t pointerBytes = sizeof(std::atomic<std::byte*>) * layout.ringCount;
-  void* table = MAP_FAILED;
-  void* pointers = MAP_FAILED;
+  const uint64_t bytes = layout.segmentBytes();
+  void* base = MAP_FAILED;
   // Sealed, so that the recorder's mapping can never be cut off under it.
-  if (ftruncate(fd, static_cast<off_t>(layout.segmentBytes())) == 0 &&
+  if (ftruncate(fd, static_cast<off_t>(bytes)) == 0 &&
       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
-    table = mmap(nullptr, tableBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    pointers = mmap(nullptr, pointerBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   }
-  if (table == MAP_FAILED || pointers == MAP_FAILED) {
+  if (base == MAP_FAILED) {
     const int error = errno;
-    if (table != MAP_FAILED) {
-      munmap(table, tableBytes);
-    }
-    if (pointers != MAP_FAILED) {
-      munmap(pointers, pointerBytes);
-    }
     close(fd);
     errno = error;
     return false;
   }
+  madvise(base, bytes, MADV_DONTDUMP);
+  if (!keepInFork) {
+    madvise(base, bytes, MADV_DONTFORK);
+  }
   m_layout = layout;
   m_fd = fd;
-  m_rings = static_cast<std::atomic<std::byte*>*>(pointers);  // zero pages are null pointers
-  m_header = new (table) SegmentHeader{.magic = kSegmentMagic,
-                                       .version = kSegmentVersion,
-                                       .ring_header_bytes = sizeof(RingHeader),
-                                       .ring_count = layout.ringCount,
-                                       .pid = static_cast<uint32_t>(getpid()),
-                                       .ring_bytes = layout.ringBytes,
-                                       .data_offset = layout.dataOffset(),
-                                       .segment_bytes = layout.segmentBytes(),
-                                       .monotonic_start_ns = monotonicNowNs(),
-                                       .realtime_start_ns = realtimeNowNs(),
-                                       .ringless_records = 0,
-                                       .ringless_bytes = 0,
-                                       .finished = 0,
-                                       .reserved = 0};
+  m_base = static_cast<std::byte*>(base);
+  new (base) SegmentHeader{.magic = kSegmentMagic,
+                           .version = kSegmentVersion,
+                           .ring_header_bytes = sizeof(RingHeader),
+                           .ring_count = layout.ringCount,
+                           .pid = static_cast<uint32_t>(getpid()),
+                           .ring_bytes = layout.ringBytes,
+                           .data_offset = layout.dataOffset(),
+                           .segment_bytes = bytes,
+                           .monotonic_start_ns = monotonicNowNs(),
+                           .realtime_start_ns = realtimeNowNs(),
+                           .ringless_records = 0,
+                           .ringless_bytes = 0,
+                           .finished = 0,
+                           .reserved = 0};
   return true;
 }
 
-RingHeader* SegmentProducer::ringHeader(uint32_t ring) const noexcept {
-  auto* base = reinterpret_cast<std::byte*>(m_header);
-  return reinterpret_cast<RingHeader*>(base + kRingTableOffset) + ring;
+void SegmentProducer::destroy() noexcept {
+  if (m_base != nullptr) {
+    munmap(m_base, m_layout.segmentBytes());
+    m_base = nullptr;
+  }
+  closeFd();
 }
 
-std::byte* SegmentProducer::mapRing(uint32_t ring) noexcept {
-  std::byte* data = m_rings[ring].load(std::memory_order_acquire);
-  if (data == nullptr) {
-    void* mapped = mmap(nullptr, m_layout.ringBytes, PROT_READ | PROT_WRITE, MAP_SHARED, m_fd,
-                        static_cast<off_t>(m_layout.ringOffset(ring)));
-    if (mapped == MAP_FAILED) {
-      return nullptr;
-    }
-    data = static_cast<std::byte*>(mapped);
-    m_rings[ring].store(data, std::memory_order_release);  // the ring is ours: nobody else maps it
+void SegmentProducer::closeFd() noexcept {
+  if (m_fd >= 0) {
+    close(m_fd);
+    m_fd = -1;
   }
-  return data;
+}
+
+SegmentHeader& SegmentProducer::header() const noexcept { return *reinterpret_cast<SegmentHeader*>(m_base); }
+
+RingHeader& SegmentProducer::ringHeader(uint32_t ring) const noexcept {
+  return reinterpret_cast<RingHeader*>(m_base + kRingTableOffset)[ring];
 }
 
 RingProducer SegmentProducer::claimRing(uint32_t tid) noexcept {
   for (uint32_t ring = 0; ring < m_layout.ringCount; ++ring) {
-    RingHeader* header = ringHeader(ring);
+    RingHeader& ringState = ringHeader(ring);
     RingState expected = RingState::kFree;
-    if (header->state.load(std::memory_order_relaxed) != RingState::kFree ||
-        !header->state.compare_exchange_strong(expected, RingState::kOwned, std::memory_order_acq_rel)) {
-      continue;
+    if (ringState.state.load(std::memory_order_relaxed) == RingState::kFree &&
+        ringState.state.compare_exchange_strong(expected, RingState::kOwned, std::memory_order_acq_rel)) {
+      ringState.tid.store(tid, std::memory_order_relaxed);
+      return {&ringState, m_base + m_layout.ringOffset(ring), m_layout.ringBytes};
     }
-    std::byte* data = mapRing(ring);
-    if (data == nullptr) {
-      header->state.store(RingState::kFree, std::memory_order_release);
-      return {};
-    }
-    header->tid = tid;
-    return {header, data, m_layout.ringBytes};
   }
   return {};
 }
 
-void SegmentProducer::countRingless(uint64_t bytes) noexcept {
-  m_header->ringless_records.fetch_add(1, std::memory_order_relaxed);
-  m_header->ringless_bytes.fetch_add(bytes, std::memory_order_relaxed);
+uint32_t SegmentProducer::owner(uint32_t ring) const noexcept {
+  const RingHeader& ringState = ringHeader(ring);
+  return ringState.state.load(std::memory_order_acquire) == RingState::kOwned
+             ? ringState.tid.load(std::memory_order_relaxed)
+             : 0;
 }
 
-void SegmentProducer::finish() noexcept { m_header->finished.store(1, std::memory_order_release); }
+void SegmentProducer::countRingless(uint64_t bytes) noexcept {
+  header().ringless_records.fetch_add(1, std::memory_order_relaxed);
+  header().ringless_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void SegmentProducer::finish() noexcept { header().finished.store(1, std::memory_order_release); }
 
 void SegmentProducer::abandon() noexcept {
-  if (m_header == nullptr) {
-    return;
-  }
-  for (uint32_t ring = 0; ring < m_layout.ringCount; ++ring) {
-    if (std::byte* data = m_rings[ring].load(std::memory_order_relaxed); data != nullptr) {
-      munmap(data, m_layout.ringBytes);
-    }
-  }
-  munmap(m_rings, sizeof(std::atomic<std::byte*>) * m_layout.ringCount);
-  munmap(m_header, m_layout.dataOffset());
-  close(m_fd);
-  m_header = nullptr;
-  m_rings = nullptr;
-  m_fd = -1;
+  // A mapping that fork kept is left alone: an earlier fork handler may have put something else in its place.
+  m_base = nullptr;
+  closeFd();
 }
 
 }  // namespace plumb::transport

@@ -40,30 +40,36 @@ class SegmentProducer {
  public:
   SegmentProducer() noexcept = default;
 
-  // Makes and seals the memfd (close-on-exec) and maps its tables. False, errno set: nothing is left behind.
-  [[nodiscard]] bool create(const SegmentLayout& layout) noexcept;
+  // Makes, seals and maps the memfd (close-on-exec, not in core dumps). keepInFork: a forked child keeps the mapping
+  // (needed where it could not notice that it is one). False, errno set: nothing is left behind.
+  [[nodiscard]] bool create(const SegmentLayout& layout, bool keepInFork) noexcept;
+  // Undoes create(); no RingProducer may be in use.
+  void destroy() noexcept;
 
-  [[nodiscard]] bool created() const noexcept { return m_header != nullptr; }
-  // The memfd; stays the segment's.
+  [[nodiscard]] bool created() const noexcept { return m_base != nullptr; }
+  // The memfd, to be passed on; -1 after closeFd().
   [[nodiscard]] int fd() const noexcept { return m_fd; }
-  // Any thread, any number of threads: a ring for the calling thread; !attached() when all are taken. Maps the ring's
-  // bytes on its first use.
+  void closeFd() noexcept;
+
+  // Any thread, any number of threads: a ring for the calling thread; !attached() when all are taken.
   [[nodiscard]] RingProducer claimRing(uint32_t tid) noexcept;
+  // The owner of a ring, 0: none. For any thread; may be out of date.
+  [[nodiscard]] uint32_t owner(uint32_t ring) const noexcept;
+  [[nodiscard]] uint32_t ringCount() const noexcept { return m_layout.ringCount; }
   // A record of a thread that has no ring was given up.
   void countRingless(uint64_t bytes) noexcept;
-  // The process ends normally; nothing follows.
+  // The process ends normally.
   void finish() noexcept;
-  // After fork, in the child: gives back the mappings and the descriptor and touches nothing that the parent uses.
-  // No RingProducer of this segment may be used afterwards.
+  // After fork, in the child: forgets everything and touches nothing that the parent uses. No RingProducer of this
+  // segment may be used afterwards.
   void abandon() noexcept;
 
  private:
-  [[nodiscard]] RingHeader* ringHeader(uint32_t ring) const noexcept;
-  [[nodiscard]] std::byte* mapRing(uint32_t ring) noexcept;
+  [[nodiscard]] SegmentHeader& header() const noexcept;
+  [[nodiscard]] RingHeader& ringHeader(uint32_t ring) const noexcept;
 
   SegmentLayout m_layout;
-  SegmentHeader* m_header = nullptr;
-  std::atomic<std::byte*>* m_rings = nullptr;  // [ringCount], null until mapped
+  std::byte* m_base = nullptr;
   int m_fd = -1;
 };
 

@@ -9,19 +9,21 @@
 //
 // With --listen-fd the recorder accepts on N; without, it binds DIR/kSocketName itself. It ends
 //   - under a launcher (somebody connected with kControl): when that connection sent kFinish or closed, and all
-//   targets'
-//     connections have ended;
+//     connections of targets have ended;
 //   - with --root-pid (preload alone): when that process is gone and no target has been connected for 1 s.
 // With --root-pid nobody can be asked: an existing FILE is never touched, the next free name FILE-2, -3 … (before the
 // extension) is taken. Without it, an existing FILE is refused (kRefused): the launcher has removed it if told to.
-// At the end the recorder removes the socket and DIR.
+// At the end the recorder removes the socket, serves whoever connected before that, removes DIR and ends.
 //
-//   target -> recorder     kHello with the memfd of its segment (SCM_RIGHTS), then kGoodbye, or nothing if it is
-//   killed.
+//   target -> recorder     kHello with the memfd of its segment (SCM_RIGHTS), then kGoodbye; nothing if it is killed.
 //                          The end of the connection is the end of the process: the recorder drains what is left.
 //   launcher -> recorder   kControl, then kFinish.
 //   recorder -> launcher   kReady or kRefused after kControl; kSummary after the file is complete, then it closes.
 // The recorder never answers a target, and a target never waits.
+//
+// A StringId is a hash of its text's bytes, the same in every process: the recorder keeps one table per session. The
+// text may come after a record that names it (another thread published it first), and, if a ring was full, from another
+// process or never.
 //
 // Messages grow at their end only; a reader skips what it does not know. Texts: uint32_t length, bytes, no terminator.
 #pragma once

@@ -41,7 +41,7 @@ enum class RingState : uint32_t { kFree = 0, kOwned = 1, kFinished = 2 };
 // Each line has one writer: no false sharing between the producer and the recorder.
 struct RingHeader {
   alignas(64) std::atomic<RingState> state;
-  uint32_t tid;  // of the owner; a hint, every record names its own thread
+  std::atomic<uint32_t> tid;  // of the owner; a hint, every record names its own thread
   alignas(64) std::atomic<uint64_t> write_position;
   std::atomic<uint64_t> dropped_records;  // since the segment was made
   std::atomic<uint64_t> dropped_bytes;
