@@ -58,9 +58,15 @@ void widen(const void* from, Element type, float* to, int64_t count) {
   const softcuda::Conversions& convert = softcuda::conversions();
   const auto n = static_cast<size_t>(count);
   switch (type) {
-    case Element::kFp16: convert.fp16_to_fp32(static_cast<const uint16_t*>(from), to, n); break;
-    case Element::kBf16: convert.bf16_to_fp32(static_cast<const uint16_t*>(from), to, n); break;
-    default: std::copy_n(static_cast<const float*>(from), n, to); break;
+    case Element::kFp16:
+      convert.fp16_to_fp32(static_cast<const uint16_t*>(from), to, n);
+      break;
+    case Element::kBf16:
+      convert.bf16_to_fp32(static_cast<const uint16_t*>(from), to, n);
+      break;
+    default:
+      std::copy_n(static_cast<const float*>(from), n, to);
+      break;
   }
 }
 
@@ -68,9 +74,15 @@ void narrow(const float* from, Element type, void* to, int64_t count) {
   const softcuda::Conversions& convert = softcuda::conversions();
   const auto n = static_cast<size_t>(count);
   switch (type) {
-    case Element::kFp16: convert.fp32_to_fp16(from, static_cast<uint16_t*>(to), n); break;
-    case Element::kBf16: convert.fp32_to_bf16(from, static_cast<uint16_t*>(to), n); break;
-    default: std::copy_n(from, n, static_cast<float*>(to)); break;
+    case Element::kFp16:
+      convert.fp32_to_fp16(from, static_cast<uint16_t*>(to), n);
+      break;
+    case Element::kBf16:
+      convert.fp32_to_bf16(from, static_cast<uint16_t*>(to), n);
+      break;
+    default:
+      std::copy_n(from, n, static_cast<float*>(to));
+      break;
   }
 }
 
@@ -231,9 +243,8 @@ void runPart(const Product& p, int64_t m0, int64_t rows, int64_t n0, int64_t col
     runFp64(p, m0, rows, n0, columns);
     return;
   }
-  const bool direct =
-      g.ab_type == Element::kFp32 && g.compute == Compute::kFp32 && g.c_type == Element::kFp32 && !p.bias &&
-      g.activation == Activation::kNone;
+  const bool direct = g.ab_type == Element::kFp32 && g.compute == Compute::kFp32 && g.c_type == Element::kFp32 &&
+                      !p.bias && g.activation == Activation::kNone;
   const int64_t block_rows = direct ? rows : kBlockRows;
   const int64_t block_columns = direct ? columns : kBlockColumns;
   for (int64_t n = 0; n < columns; n += block_columns) {

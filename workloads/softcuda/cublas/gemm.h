@@ -11,7 +11,13 @@
 namespace softcublas {
 
 enum class Element : uint8_t { kFp16, kBf16, kFp32, kFp64 };
-enum class Compute : uint8_t { kFp32, kTf32, kFp16, kBf16, kFp64 };  // how fp32 operands are rounded before they multiply
+enum class Compute : uint8_t {
+  kFp32,
+  kTf32,
+  kFp16,
+  kBf16,
+  kFp64
+};  // how fp32 operands are rounded before they multiply
 enum class Activation : uint8_t { kNone, kRelu, kGelu };
 
 struct Gemm {
@@ -22,7 +28,8 @@ struct Gemm {
   Element c_type = Element::kFp32;  // of C and D
   Compute compute = Compute::kFp32;
 
-  // Column-major. With pointer_arrays these are device arrays of `batch` pointers; else matrix i is at i · stride elements.
+  // Column-major. With pointer_arrays these are device arrays of `batch` pointers; else matrix i is at i · stride
+  // elements.
   const void* a = nullptr;
   const void* b = nullptr;
   const void* c = nullptr;

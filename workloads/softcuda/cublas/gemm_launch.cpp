@@ -17,10 +17,14 @@ constexpr unsigned kThreadsPerBlock = 256;
 
 const char* elementName(Element type) {
   switch (type) {
-    case Element::kFp16: return "f16";
-    case Element::kBf16: return "bf16";
-    case Element::kFp32: return "f32";
-    case Element::kFp64: return "f64";
+    case Element::kFp16:
+      return "f16";
+    case Element::kBf16:
+      return "bf16";
+    case Element::kFp32:
+      return "f32";
+    case Element::kFp64:
+      return "f64";
   }
   return "?";
 }
@@ -28,10 +32,14 @@ const char* elementName(Element type) {
 const char* operandName(const Gemm& gemm) {
   if (gemm.ab_type == Element::kFp32) {
     switch (gemm.compute) {
-      case Compute::kTf32: return "tf32";
-      case Compute::kFp16: return "f16";
-      case Compute::kBf16: return "bf16";
-      default: break;
+      case Compute::kTf32:
+        return "tf32";
+      case Compute::kFp16:
+        return "f16";
+      case Compute::kBf16:
+        return "bf16";
+      default:
+        break;
     }
   }
   return elementName(gemm.ab_type);

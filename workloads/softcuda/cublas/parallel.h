@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits one piece of device work over a few CPU threads. The caller takes part, so the work always progresses, also in a
-// forked child, where the helper threads no longer exist.
+// Splits one piece of device work over a few CPU threads. The caller takes part, so the work always progresses, also in
+// a forked child, where the helper threads no longer exist.
 #pragma once
 #include <functional>
 

@@ -2,6 +2,7 @@
 #include "workloads/softcuda/numerics/convert.h"
 
 #include <cstring>
+#include <initializer_list>
 
 namespace softcuda {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between fp32 and the 16-bit formats, exactly as a GPU does them: widening is exact, narrowing rounds to
-// nearest even, overflow gives infinity, NaN stays NaN, subnormals are kept. Vectorised; the code for the CPU at hand is
-// chosen once. All functions are thread-safe; source and destination may not overlap unless they are the same array of
-// the same element size.
+// nearest even, overflow gives infinity, NaN stays NaN, subnormals are kept. Vectorised; the code for the CPU at hand
+// is chosen once. All functions are thread-safe; source and destination may not overlap unless they are the same array
+// of the same element size.
 #pragma once
 #include <cstddef>
 #include <cstdint>
