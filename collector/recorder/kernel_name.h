@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a kernel's symbol to names for people.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace plumb::recorder {
+
+// The demangled name; a name that is not mangled (softgemm_bf16_tn, ncclDevKernel_…) as it is.
+[[nodiscard]] std::string demangle(const std::string& mangled);
+
+// Of a demangled name, what a person calls the kernel: no return type, namespaces, template arguments and parameters.
+//   void cutlass::Kernel2<Gemm<...>>(Params) -> Kernel2        f(int)::{lambda(int)#1}::operator()(int) const ->
+//   operator()
+// A name that does not look like a C++ function is returned as it is. Never empty unless the name is.
+[[nodiscard]] std::string shortKernelName(std::string_view demangled);
+
+}  // namespace plumb::recorder

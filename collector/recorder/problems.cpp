@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/recorder/problems.h"
+
+#include <fmt/format.h>
+
+#include "collector/recorder/safe_math.h"
+
+namespace plumb::recorder {
+
+namespace {
+
+struct Description {
+  Problem problem;
+  const char* severity;
+  const char* lane;
+  const char* code;
+  const char* message;  // {}: the count
+};
+
+constexpr std::array<Description, static_cast<size_t>(Problem::kCount)> kDescriptions{{
+    {Problem::kBadTime, "warning", "cupti", "bad_time",
+     "{} device events came without a usable time (zero, reversed, or far outside of the recording); they are kept and "
+     "flagged, and left out of all sums of time."},
+    {Problem::kBadDuration, "warning", "recorder", "bad_duration",
+     "{} host events ended before they began; their duration is stored as 0."},
+    {Problem::kClockJump, "warning", "cupti", "clock_jump",
+     "The device events' clock was set {} times while recording (NTP?); events close to such a moment may be "
+     "misplaced."},
+    {Problem::kNoClockPair, "warning", "cupti", "no_clock_pair",
+     "The process sent no clock pair, so {} device events were placed by the wall clock; they may be shifted against "
+     "the host's events."},
+    {Problem::kUnmatchedRangeEnd, "warning", "nvtx", "unmatched_range_end",
+     "{} NVTX range ends had no begin: the program pops more than it pushes, or the begins were before the recording "
+     "or "
+     "lost."},
+    {Problem::kTooManyOpenRanges, "warning", "nvtx", "too_many_open_ranges",
+     "{} NVTX ranges are stored without their end, because a million others were open: the program seems to push "
+     "without popping."},
+    {Problem::kLostPayload, "warning", "nvtx", "lost_payload",
+     "{} NVTX payload fields had no range that they belong to and were left out."},
+    {Problem::kUnknownFree, "info", "memory", "unknown_free",
+     "{} frees of memory that was allocated before the recording began."},
+    {Problem::kUnknownRegionEnd, "info", "memory", "unknown_region_end",
+     "{} memory names were withdrawn that had been given before the recording began."},
+    {Problem::kOrphanedCollectiveDetail, "warning", "nccl", "orphaned_collective",
+     "{} collectives were enqueued whose API call was not seen; they are missing from the table of collectives."},
+    {Problem::kIncompleteCollective, "info", "nccl", "incomplete_collective",
+     "{} collectives were called but not seen being enqueued, so their algorithm, sequence number and kernel are not "
+     "known."},
+    {Problem::kUnknownDatatype, "warning", "nccl", "unknown_datatype",
+     "The size in bytes of {} collectives is not known, because their datatype is new to this version; it is stored as "
+     "0."},
+    {Problem::kUnknownCommunicator, "warning", "nccl", "unknown_communicator",
+     "The communicator of {} collectives is not known (NCCL before 2.26, or its record was lost), so their bytes are "
+     "counted for one rank only."},
+    {Problem::kUnknownText, "warning", "recorder", "unknown_text",
+     "{} names are shown as '?', because the text of the name was lost on its way."},
+    {Problem::kNotANumber, "warning", "recorder", "not_a_number",
+     "{} values were not numbers (NaN or infinite) and could not be stored as such."},
+    {Problem::kUnknownRecord, "warning", "recorder", "unknown_record",
+     "{} records were of a kind, or held values, that this recorder does not know and were left out; the target's "
+     "libplumb.so may be newer."},
+    {Problem::kCorruptRing, "error", "recorder", "corrupt_ring",
+     "{} ring buffers of the process were overwritten with something else (a stray write in the program?); what they "
+     "held from then on is lost."},
+    {Problem::kRingFull, "error", "agent", "ring_full",
+     "{} records were lost because the ring buffers were full; set PLUMB_RING_BYTES higher, or record less."},
+}};
+
+constexpr bool inOrder() {
+  for (size_t i = 0; i < kDescriptions.size(); ++i) {
+    if (static_cast<size_t>(kDescriptions[i].problem) != i) return false;
+  }
+  return true;
+}
+static_assert(inOrder());
+
+}  // namespace
+
+void Problems::write(Writer& writer, int64_t processId, int64_t nowNs) const {
+  for (const Description& description : kDescriptions) {
+    const uint64_t occurred = count(description.problem);
+    if (occurred == 0) continue;
+    const std::string message = fmt::format(fmt::runtime(description.message), occurred);
+    writer.insert(DiagnosticRow{.id = writer.nextId<DiagnosticRow>(),
+                                .process_id = processId,
+                                .start_ns = nowNs,
+                                .severity = description.severity,
+                                .lane = description.lane,
+                                .code = description.code,
+                                .count = quantity(occurred),
+                                .message = message});
+  }
+}
+
+void writeDiagnostic(Writer& writer, int64_t processId, int64_t nowNs, const char* severity, const char* code,
+                     uint64_t count, const std::string& message) {
+  writer.insert(DiagnosticRow{.id = writer.nextId<DiagnosticRow>(),
+                              .process_id = processId != 0 ? std::optional(processId) : std::nullopt,
+                              .start_ns = nowNs,
+                              .severity = severity,
+                              .lane = "recorder",
+                              .code = code,
+                              .count = quantity(count),
+                              .message = message});
+}
+
+}  // namespace plumb::recorder
