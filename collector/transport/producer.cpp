@@ -70,7 +70,7 @@ void RingProducer::finish() noexcept {
   }
 }
 
-bool SegmentProducer::create(const SegmentLayout& layout, bool keepInFork) noexcept {
+bool SegmentProducer::create(const SegmentLayout& layout) noexcept {
   if (!layout.valid()) {
     errno = EINVAL;
     return false;
@@ -93,9 +93,6 @@ bool SegmentProducer::create(const SegmentLayout& layout, bool keepInFork) noexc
     return false;
   }
   madvise(base, bytes, MADV_DONTDUMP);
-  if (!keepInFork) {
-    madvise(base, bytes, MADV_DONTFORK);
-  }
   m_layout = layout;
   m_fd = fd;
   m_base = static_cast<std::byte*>(base);
@@ -165,7 +162,6 @@ void SegmentProducer::countRingless(uint64_t bytes) noexcept {
 void SegmentProducer::finish() noexcept { header().finished.store(1, std::memory_order_release); }
 
 void SegmentProducer::abandon() noexcept {
-  // A mapping that fork kept is left alone: an earlier fork handler may have put something else in its place.
   m_base = nullptr;
   closeFd();
 }

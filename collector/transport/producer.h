@@ -40,9 +40,8 @@ class SegmentProducer {
  public:
   SegmentProducer() noexcept = default;
 
-  // Makes, seals and maps the memfd (close-on-exec, not in core dumps). keepInFork: a forked child keeps the mapping
-  // (needed where it could not notice that it is one). False, errno set: nothing is left behind.
-  [[nodiscard]] bool create(const SegmentLayout& layout, bool keepInFork) noexcept;
+  // Makes, seals and maps the memfd (close-on-exec, not in core dumps). False, errno set: nothing is left behind.
+  [[nodiscard]] bool create(const SegmentLayout& layout) noexcept;
   // Undoes create(); no RingProducer may be in use.
   void destroy() noexcept;
 
@@ -60,8 +59,8 @@ class SegmentProducer {
   void countRingless(uint64_t bytes) noexcept;
   // The process ends normally.
   void finish() noexcept;
-  // After fork, in the child: forgets everything and touches nothing that the parent uses. No RingProducer of this
-  // segment may be used afterwards.
+  // After fork, in the child: forgets everything and touches nothing that the parent uses. The mapping stays, so that a
+  // write that fork interrupted (in a signal handler) does not crash.
   void abandon() noexcept;
 
  private:

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/agent/attach.h"
+
+#include <dlfcn.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <ctime>
+
+#include "collector/agent/config.h"
+#include "collector/agent/diagnose.h"
+#include "collector/agent/plugin_host.h"
+#include "collector/agent/publisher.h"
+#include "collector/agent/session.h"
+#include "collector/agent/ticker.h"
+#include "collector/api/time.h"
+
+namespace plumb::agent {
+namespace {
+
+enum State : uint32_t { kIdle, kAttaching, kOn, kOff, kForked };
+
+constinit std::atomic<uint32_t> s_state{kIdle};
+constinit std::atomic<uint32_t> s_attachingTid{0};
+constinit std::atomic<bool> s_exited{false};
+constinit bool s_everAttached = false;  // in this process or the one that it was forked from
+constinit Connection s_connection;
+
+constexpr uint32_t kChorePeriodMs = 1000;
+constexpr int64_t kExitWaitMs = 2000;
+constexpr int64_t kAttachPatienceNs = 5 * kNanosecondsPerSecond;
+
+class KeepErrno {
+ public:
+  KeepErrno() noexcept : m_value(errno) {}
+  ~KeepErrno() { errno = m_value; }
+  KeepErrno(const KeepErrno&) = delete;
+  KeepErrno& operator=(const KeepErrno&) = delete;
+
+ private:
+  int m_value;
+};
+
+void publishClockPair() noexcept {
+  const int64_t before = monotonicNowNs();
+  const int64_t realtime = realtimeNowNs();
+  const int64_t after = monotonicNowNs();
+  const ClockPairRecord record{.header = makeHeader<ClockPairRecord>(RecordKind::kClockPair, publisher::threadId()),
+                               .monotonic_ns = before + (after - before) / 2,
+                               .realtime_ns = realtime,
+                               .cupti_ns = 0};
+  publisher::publish(record);
+}
+
+bool isMapped(const char* soname) noexcept {
+  void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library != nullptr) {
+    dlclose(library);
+  }
+  return library != nullptr;
+}
+
+bool cudaRuntimeMapped() noexcept { return isMapped("libcudart.so.13") || isMapped("libcudart.so.12"); }
+
+// The driver will not call InitializeInjection, or has done so before we were there.
+void bindWithoutInjection() noexcept {
+  if (!startup().cudaInjectionOurs && !plugins::cudaBound() &&
+      (isMapped("libcuda.so.1") || isMapped("libcupti.so.13") || isMapped("libcupti.so.12"))) {
+    onCudaReady();
+  }
+}
+
+// Nothing has called InitializeInjection up to the end: lets the plugins find out why, where that is safe.
+void explainMissingCuda() noexcept {
+  if (plugins::cudaBound()) {
+    return;
+  }
+  if (!cudaRuntimeMapped()) {
+    diagnose(Severity::kInfo, "cupti", "no_cuda", 1,
+             "This process loaded no CUDA runtime: there is no GPU work to record.");
+  } else if (isMapped("libcuda.so.1")) {
+    diagnose(Severity::kInfo, "cupti", "cuda_not_used", 1,
+             "This process never initialised CUDA: there is no GPU work to record.");
+  } else {
+    (void)plugins::bindCuda();  // without a driver CUPTI only says no
+  }
+  plugins::reportUnboundCuda();
+}
+
+void runChores(void*, int atExit) noexcept {
+  if (s_connection.lost()) {
+    publisher::stop();
+    return;
+  }
+  publishClockPair();
+  publisher::publishThreadNames();
+  bindWithoutInjection();
+  if (atExit != 0) {
+    explainMissingCuda();
+  }
+}
+
+void onExit() {
+  // A forked child that called exit() has inherited this handler; it is not live unless it attached itself.
+  if (!publisher::live() || s_exited.exchange(true)) {
+    return;
+  }
+  const KeepErrno keep;
+  ticker::stop(integerSetting("exit_wait_ms", kExitWaitMs));
+  publisher::finish();
+  s_connection.sendGoodbye();
+}
+
+void onForkChild() {
+  if (!s_everAttached) {
+    s_state.store(kIdle);
+    return;
+  }
+  publisher::forgetParent();
+  ticker::forgetParent();
+  plugins::onForkChild();
+  s_connection.close();
+  s_exited.store(false);
+  s_state.store(s_state.load() == kOff ? kOff : kForked);
+}
+
+void reportForeignTools() noexcept {
+  if (startup().foreignCudaInjection) {
+    diagnose(
+        Severity::kWarning, "cupti", "foreign_injection", 1,
+        "CUDA_INJECTION64_PATH names another tool; it was left alone, so GPU work is recorded only if that tool leaves "
+        "CUPTI free. Unset it to record everything.");
+  }
+  if (startup().foreignNvtxInjection) {
+    diagnose(
+        Severity::kWarning, "nvtx", "foreign_injection", 1,
+        "NVTX_INJECTION64_PATH names another tool; it was left alone, so there are no NVTX ranges here. Unset it to "
+        "record them.");
+  }
+  if (startup().foreignNcclProfiler) {
+    diagnose(
+        Severity::kWarning, "nccl", "foreign_profiler", 1,
+        "NCCL_PROFILER_PLUGIN names another plugin; it was left alone, so there are no collectives here. Unset it to "
+        "record them.");
+  }
+}
+
+bool connectAndPublish() noexcept {
+  if (!publisher::create()) {
+    return false;
+  }
+  const char* why = nullptr;  // there is no place to say it: the target's output is not ours
+  const int socket = connectToRecorder(why);
+  if (socket >= 0) {
+    s_connection.open(socket);
+    if (s_connection.sendHello(publisher::segmentFd())) {
+      publisher::go();
+      return true;
+    }
+    s_connection.close();
+  }
+  publisher::destroy();
+  return false;
+}
+
+bool attach() noexcept {
+  loadSettings();
+  if (!connectAndPublish()) {
+    return false;
+  }
+  publishClockPair();
+  reportForeignTools();
+  if (s_everAttached) {
+    plugins::publishStates();
+  } else {
+    s_everAttached = true;
+    plugins::loadAll();
+    ticker::every(kChorePeriodMs, runChores, nullptr);
+    std::atexit(onExit);
+  }
+  if (!ticker::start()) {
+    diagnose(Severity::kWarning, "agent", "no_thread", 1,
+             "The agent's thread could not be started: clocks and buffers are read only at the end.");
+  }
+  return true;
+}
+
+void wakeWaiters() noexcept { syscall(SYS_futex, &s_state, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
+
+bool waitForOther() noexcept {
+  const int64_t deadline = monotonicNowNs() + kAttachPatienceNs;
+  while (s_state.load(std::memory_order_acquire) == kAttaching && monotonicNowNs() < deadline) {
+    const timespec pause{.tv_sec = 0, .tv_nsec = 100'000'000};
+    syscall(SYS_futex, &s_state, FUTEX_WAIT_PRIVATE, kAttaching, &pause, nullptr, 0);
+  }
+  return s_state.load(std::memory_order_acquire) == kOn && publisher::live();
+}
+
+[[gnu::constructor]] void onLoad() {
+  const KeepErrno keep;
+  loadStartup();
+  pthread_atfork(nullptr, nullptr, onForkChild);
+}
+
+}  // namespace
+
+bool ensureAttached() noexcept {
+  uint32_t state = s_state.load(std::memory_order_acquire);
+  if (state == kOn) {
+    return publisher::live();
+  }
+  if (state == kOff || startup().off || s_attachingTid.load(std::memory_order_relaxed) == publisher::threadId()) {
+    return false;
+  }
+  const KeepErrno keep;
+  if (state == kAttaching || !s_state.compare_exchange_strong(state, kAttaching, std::memory_order_acq_rel)) {
+    return waitForOther();
+  }
+  s_attachingTid.store(publisher::threadId(), std::memory_order_relaxed);
+  const bool attached = attach();
+  s_attachingTid.store(0, std::memory_order_relaxed);
+  s_state.store(attached ? kOn : kOff, std::memory_order_release);
+  wakeWaiters();
+  if (attached) {
+    bindWithoutInjection();
+  }
+  return attached;
+}
+
+void attachForkedChild() noexcept {
+  if (s_state.load(std::memory_order_relaxed) == kForked) {
+    (void)ensureAttached();
+  }
+}
+
+void onCudaReady() noexcept {
+  if (plugins::bindCuda()) {
+    // Once more, so that it runs before what CUPTI has registered meanwhile.
+    std::atexit(onExit);
+  }
+}
+
+}  // namespace plumb::agent
