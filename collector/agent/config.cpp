@@ -102,8 +102,8 @@ void extendEnvironment(const Assignment* assignments, size_t count) noexcept {
 std::string_view environmentText(std::string_view name) noexcept {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view entry{*variable};
-    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.substr(0, name.size()) == name) {
-      return entry.substr(name.size() + 1);
+    if (entry.size() > name.size() && entry[name.size()] == '=' && head(entry, name.size()) == name) {
+      return tail(entry, name.size() + 1);
     }
   }
   return {};
@@ -126,7 +126,7 @@ int32_t environmentNumber(const char* const* names, int32_t fallback) noexcept {
 
 std::string_view baseName(std::string_view path) noexcept {
   const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+  return slash == std::string_view::npos ? path : tail(path, slash + 1);
 }
 
 bool preloadNamesUs(std::string_view preload) noexcept {
@@ -207,7 +207,7 @@ void joinOrNameSession() noexcept {
   if (s_startup.rootPid == getpid() && slash != std::string_view::npos &&
       environmentText(transport::kOutputVariable).empty()) {
     // The root replaced itself by another program (a shell script that ends with exec): that is the one to name.
-    nameOutputIn(output.substr(0, slash));
+    nameOutputIn(head(output, slash));
   }
 }
 
@@ -331,8 +331,8 @@ bool pluginWanted(std::string_view name) noexcept {
   bool onlyExclusions = true;
   while (!list.empty()) {
     const size_t comma = list.find(',');
-    std::string_view entry = list.substr(0, comma);
-    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    std::string_view entry = head(list, comma);
+    list = comma == std::string_view::npos ? std::string_view{} : tail(list, comma + 1);
     const bool excludes = !entry.empty() && entry.front() == '-';
     if (excludes) {
       entry.remove_prefix(1);
@@ -361,12 +361,12 @@ void forEachRecordedVariable(void (*visit)(void* context, std::string_view name,
     if (equals == std::string_view::npos) {
       continue;
     }
-    const std::string_view name = entry.substr(0, equals);
+    const std::string_view name = head(entry, equals);
     for (const std::string_view listed : kVariables) {
       const bool prefix = listed.back() == '*';
-      if (prefix ? name.substr(0, listed.size() - 1) == listed.substr(0, listed.size() - 1) : name == listed) {
+      if (prefix ? head(name, listed.size() - 1) == head(listed, listed.size() - 1) : name == listed) {
         if (name != kNcclProfiler) {
-          visit(context, name, entry.substr(equals + 1));
+          visit(context, name, tail(entry, equals + 1));
         }
         break;
       }
@@ -380,7 +380,7 @@ bool besideLibrary(const char* relative, char* buffer, size_t bufferBytes) noexc
   if (slash == std::string_view::npos) {
     return false;
   }
-  return TextBuffer(buffer, bufferBytes).add(library.substr(0, slash + 1)).add(relative).ok();
+  return TextBuffer(buffer, bufferBytes).add(head(library, slash + 1)).add(relative).ok();
 }
 
 char** recorderEnvironment() noexcept {

@@ -173,7 +173,7 @@ size_t listFolder(const char* folder, FileName (&names)[kMaxPlugins]) noexcept {
   while (const dirent* entry = readdir(directory)) {
     const std::string_view name{entry->d_name};
     if (count < kMaxPlugins && name.size() > 3 && name.size() < kMaxFileName && name.ends_with(".so") &&
-        pluginWanted(name.substr(0, name.size() - 3))) {
+        pluginWanted(head(name, name.size() - 3))) {
       TextBuffer(names[count++]).add(name);
     }
   }

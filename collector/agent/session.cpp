@@ -239,7 +239,7 @@ std::string_view programName(char (&buffer)[PATH_MAX]) noexcept {
     return program_invocation_short_name;
   }
   const std::string_view path{buffer, static_cast<size_t>(length)};
-  return path.substr(path.rfind('/') + 1);
+  return tail(path, path.rfind('/') + 1);
 }
 
 struct VariableSink {
@@ -253,8 +253,8 @@ void writeVariable(void* context, std::string_view name, std::string_view value)
   auto& sink = *static_cast<VariableSink*>(context);
   if (sink.count > 0) {
     --sink.count;
-    sink.writer->text(name.substr(0, transport::kMaxVariableBytes));
-    sink.writer->text(value.substr(0, transport::kMaxVariableBytes));
+    sink.writer->text(head(name, transport::kMaxVariableBytes));
+    sink.writer->text(head(value, transport::kMaxVariableBytes));
   }
 }
 

@@ -9,6 +9,14 @@
 
 namespace plumb::agent {
 
+// The part of text from an offset on. Not substr: that one throws, and brings half of libstdc++ into the target.
+constexpr std::string_view tail(std::string_view text, size_t from) noexcept {
+  return from < text.size() ? std::string_view{text.data() + from, text.size() - from} : std::string_view{};
+}
+constexpr std::string_view head(std::string_view text, size_t count) noexcept {
+  return {text.data(), std::min(count, text.size())};
+}
+
 class TextBuffer {
  public:
   TextBuffer(char* bytes, size_t size) noexcept : m_bytes(bytes), m_size(size) { m_bytes[0] = '\0'; }

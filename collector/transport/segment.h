@@ -34,7 +34,7 @@ inline constexpr uint32_t kMaxRingCount = 4096;
 inline constexpr uint32_t kDefaultRingCount = 256;
 inline constexpr uint64_t kMinRingBytes = 64 * 1024;  // more than the longest record
 inline constexpr uint64_t kMaxRingBytes = 1024 * 1024 * 1024;
-inline constexpr uint64_t kDefaultRingBytes = 4 * 1024 * 1024;
+inline constexpr uint64_t kDefaultRingBytes = 8 * 1024 * 1024;
 
 enum class RingState : uint32_t { kFree = 0, kOwned = 1, kFinished = 2 };
 
