@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/softcuda/cudart/block_pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "workloads/softcuda/device.h"
+
+namespace softcuda {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Waking a helper costs some microseconds; a kernel whose rest takes less is faster alone.
+constexpr std::chrono::microseconds kWorthHelp{60};
+
+struct Job {
+  const SoftcudaKernel& kernel;
+  const SoftcudaGrid& grid;
+  void** arguments;
+  uint64_t blocks;
+  uint64_t chunk;
+  std::atomic<uint64_t> next;
+  std::atomic<cudaError_t> error{cudaSuccess};
+  int helpers = 0;  // at work on it; under the pool's mutex
+
+  void work() {
+    while (error.load(std::memory_order_relaxed) == cudaSuccess) {
+      const uint64_t first = next.fetch_add(chunk, std::memory_order_relaxed);
+      if (first >= blocks) return;
+      const cudaError_t result = kernel.run(&grid, first, std::min(chunk, blocks - first), arguments);
+      if (result != cudaSuccess) error = result;
+    }
+  }
+};
+
+class BlockPool {
+ public:
+  void run(Job& job) {
+    {
+      std::lock_guard lock(m_mutex);
+      startHelpers();
+      m_jobs.push_back(&job);
+    }
+    m_wake.notify_all();
+    job.work();
+    std::unique_lock lock(m_mutex);
+    std::erase(m_jobs, &job);
+    m_idle.wait(lock, [&] { return job.helpers == 0; });
+  }
+
+ private:
+  void startHelpers() {
+    if (m_started) return;
+    m_started = true;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (int i = 1; i < softcuda_threads(); ++i) {
+      std::thread([this] {
+        pthread_setname_np(pthread_self(), "blocks");
+        help();
+      }).detach();
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  [[noreturn]] void help() {
+    std::unique_lock lock(m_mutex);
+    for (;;) {
+      m_wake.wait(lock, [&] { return !m_jobs.empty(); });
+      Job& job = *m_jobs.front();
+      ++job.helpers;
+      lock.unlock();
+      job.work();
+      lock.lock();
+      std::erase(m_jobs, &job);  // it has no block left to hand out
+      if (--job.helpers == 0) m_idle.notify_all();
+    }
+  }
+
+  std::mutex m_mutex;
+  std::condition_variable m_wake;
+  std::condition_variable m_idle;
+  std::vector<Job*> m_jobs;
+  bool m_started = false;
+};
+
+BlockPool& pool() {
+  static auto* instance = new BlockPool;  // leaked: helpers use it until the process is gone
+  return *instance;
+}
+
+}  // namespace
+
+cudaError_t runGrid(const SoftcudaKernel& kernel, const SoftcudaGrid& grid, void** arguments) {
+  const uint64_t blocks = uint64_t{grid.grid.x} * grid.grid.y * grid.grid.z;
+  const auto threads = static_cast<uint64_t>(softcuda_threads());
+  if (threads == 1 || blocks == 1) return kernel.run(&grid, 0, blocks, arguments);
+
+  // Run alone, in growing steps, until it is clear that the rest is worth helpers.
+  const auto start = SteadyClock::now();
+  uint64_t done = 0;
+  for (uint64_t step = 1; done < blocks; step *= 2) {
+    const uint64_t count = std::min(step, blocks - done);
+    if (const cudaError_t error = kernel.run(&grid, done, count, arguments); error != cudaSuccess) return error;
+    done += count;
+    const auto perBlock = (SteadyClock::now() - start) / done;
+    if (perBlock * (blocks - done) > kWorthHelp) break;
+  }
+  if (done == blocks) return cudaSuccess;
+  Job job{kernel, grid, arguments, blocks, std::max<uint64_t>(1, (blocks - done) / (threads * 8)), {done}};
+  pool().run(job);
+  return job.error;
+}
+
+}  // namespace softcuda

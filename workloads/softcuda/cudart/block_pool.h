@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spreads the blocks of a kernel over softcuda_threads() CPU threads: the stream's worker and helpers that sleep
+// between kernels. Helpers are shared by all streams.
+#pragma once
+#include "workloads/softcuda/kernels/registration.h"
+
+namespace softcuda {
+
+// Runs all blocks and returns when they are done; the first error of any.
+cudaError_t runGrid(const SoftcudaKernel& kernel, const SoftcudaGrid& grid, void** arguments);
+
+}  // namespace softcuda

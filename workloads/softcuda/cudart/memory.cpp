@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/softcuda/cudart/memory.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "workloads/softcuda/cudart/settings.h"
+
+namespace softcuda {
+namespace {
+
+struct HostRanges {
+  std::mutex mutex;
+  std::map<const std::byte*, std::size_t> ranges;
+};
+HostRanges& hostRanges() {
+  static auto* instance = new HostRanges;
+  return *instance;
+}
+
+// The default memory pool. A block that was freed on a stream stays the program's, so to speak, until the stream
+// reaches the free; until then only later allocations of the same stream may have it.
+class Pool {
+ public:
+  void* allocate(std::size_t bytes, Stream& stream) {
+    const std::size_t size = Heap::rounded(std::max<std::size_t>(bytes, 1));
+    {
+      std::lock_guard lock(m_mutex);
+      if (const auto found = m_pending.find({stream.id(), size}); found != m_pending.end()) {
+        void* address = found->second;
+        m_pendingKeys.erase(address);
+        m_pending.erase(found);
+        m_pendingBytes -= size;
+        use(address, size, bytes);
+        return address;
+      }
+    }
+    void* address = deviceHeap().allocate(size, kDevice);
+    if (!address) {  // wait for what is on its way back
+      synchronizeAll();
+      address = deviceHeap().allocate(size, kDevice);
+    }
+    if (!address) return nullptr;
+    std::lock_guard lock(m_mutex);
+    use(address, size, bytes);
+    return address;
+  }
+
+  std::optional<std::size_t> free(void* address, Stream& stream) {
+    std::size_t asked;
+    {
+      std::lock_guard lock(m_mutex);
+      const auto found = m_live.find(address);
+      if (found == m_live.end()) return std::nullopt;
+      const auto [size, bytes] = found->second;
+      asked = bytes;
+      m_live.erase(found);
+      m_used -= size;
+      const Key key{stream.id(), size};
+      m_pending.emplace(key, address);
+      m_pendingKeys.emplace(address, key);
+      m_pendingBytes += size;
+      ++m_frees[address];
+    }
+    submit(stream, [this, address](Stream&) { reached(address); });
+    return asked;
+  }
+
+  // cudaFree of stream-ordered memory, whose streams have been waited for.
+  std::optional<std::size_t> forget(void* address) {
+    std::lock_guard lock(m_mutex);
+    const auto found = m_live.find(address);
+    if (found == m_live.end()) return std::nullopt;
+    const auto [size, bytes] = found->second;
+    m_used -= size;
+    m_live.erase(found);
+    return bytes;
+  }
+
+  PoolState state() {
+    std::lock_guard lock(m_mutex);
+    return {m_used, m_usedHigh, m_used + m_pendingBytes, m_reservedHigh};
+  }
+  void resetHighMarks(bool used, bool reserved) {
+    std::lock_guard lock(m_mutex);
+    if (used) m_usedHigh = m_used;
+    if (reserved) m_reservedHigh = m_used + m_pendingBytes;
+  }
+
+ private:
+  using Key = std::pair<uint32_t, std::size_t>;  // stream id, rounded bytes
+  struct Live {
+    std::size_t size;
+    std::size_t asked;
+  };
+
+  void use(void* address, std::size_t size, std::size_t asked) {
+    m_live.emplace(address, Live{size, asked});
+    m_used += size;
+    m_usedHigh = std::max(m_usedHigh, m_used);
+    m_reservedHigh = std::max(m_reservedHigh, m_used + m_pendingBytes);
+  }
+
+  // A stream came to a free. The memory goes back when all frees of its address have been reached, unless it is in use
+  // again.
+  void reached(void* address) {
+    std::lock_guard lock(m_mutex);
+    const auto frees = m_frees.find(address);
+    if (--frees->second > 0) return;
+    m_frees.erase(frees);
+    const auto key = m_pendingKeys.find(address);
+    if (key == m_pendingKeys.end()) return;
+    const auto [begin, end] = m_pending.equal_range(key->second);
+    m_pending.erase(std::find_if(begin, end, [&](const auto& item) { return item.second == address; }));
+    m_pendingBytes -= key->second.second;
+    m_pendingKeys.erase(key);
+    deviceHeap().free(address);
+  }
+
+  std::mutex m_mutex;
+  std::unordered_map<void*, Live> m_live;
+  std::multimap<Key, void*> m_pending;
+  std::unordered_map<void*, Key> m_pendingKeys;
+  std::unordered_map<void*, uint32_t> m_frees;  // frees of an address that their stream has not reached
+  std::size_t m_pendingBytes = 0;
+  std::size_t m_used = 0;
+  std::size_t m_usedHigh = 0;
+  std::size_t m_reservedHigh = 0;
+};
+
+Pool& pool() {
+  static auto* instance = new Pool;
+  return *instance;
+}
+
+}  // namespace
+
+Heap& deviceHeap() {
+  static auto* heap = new Heap(deviceMemoryBytes());
+  return *heap;
+}
+
+Heap& pinnedHeap() {
+  static auto* heap = new Heap(machineMemoryBytes());
+  return *heap;
+}
+
+Place classify(const void* address, std::size_t bytes) {
+  for (Heap* heap : {&deviceHeap(), &pinnedHeap()}) {
+    if (!heap->contains(address)) continue;
+    const auto block = heap->find(address);
+    const MemoryKind kind = block ? static_cast<MemoryKind>(block->label) : heap == &deviceHeap() ? kDevice : kPinned;
+    const auto* end = static_cast<const std::byte*>(address) + bytes;
+    return {kind, block && end <= block->address + block->bytes};
+  }
+  HostRanges& host = hostRanges();
+  std::lock_guard lock(host.mutex);
+  auto after = host.ranges.upper_bound(static_cast<const std::byte*>(address));
+  if (after != host.ranges.begin()) {
+    const auto& [start, size] = *std::prev(after);
+    if (static_cast<const std::byte*>(address) + bytes <= start + size) return {kPinned, true};
+  }
+  return {kPageable, true};
+}
+
+bool registerHost(void* address, std::size_t bytes) {
+  HostRanges& host = hostRanges();
+  std::lock_guard lock(host.mutex);
+  return host.ranges.emplace(static_cast<const std::byte*>(address), bytes).second;
+}
+
+bool unregisterHost(void* address) {
+  HostRanges& host = hostRanges();
+  std::lock_guard lock(host.mutex);
+  return host.ranges.erase(static_cast<const std::byte*>(address)) != 0;
+}
+
+void* allocateOnStream(std::size_t bytes, Stream& stream) { return pool().allocate(bytes, stream); }
+
+std::optional<std::size_t> freeOnStream(void* address, Stream& stream) {
+  if (const auto bytes = pool().free(address, stream)) return bytes;
+  const auto block = deviceHeap().find(address);
+  if (!block || block->address != address) return std::nullopt;
+  submit(stream, [address](Stream&) { deviceHeap().free(address); });
+  return block->bytes;
+}
+
+std::optional<std::size_t> forgetPooled(void* address) { return pool().forget(address); }
+
+PoolState poolState() { return pool().state(); }
+void resetPoolHighMarks(bool used, bool reserved) { pool().resetHighMarks(used, reserved); }
+
+}  // namespace softcuda

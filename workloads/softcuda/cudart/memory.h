@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process's device memory and pinned host memory.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "workloads/softcuda/cudart/heap.h"
+#include "workloads/softcuda/cudart/stream.h"
+
+namespace softcuda {
+
+// CUpti_ActivityMemoryKind; also the label of heap blocks.
+enum MemoryKind : uint8_t { kPageable = 1, kPinned = 2, kDevice = 3, kManaged = 5 };
+
+Heap& deviceHeap();
+Heap& pinnedHeap();
+
+struct Place {
+  MemoryKind kind;
+  bool inBounds;  // [address, address + bytes) lies within one allocation (always true for pageable memory)
+};
+Place classify(const void* address, std::size_t bytes);
+
+bool registerHost(void* address, std::size_t bytes);  // pins memory of the program; false if already registered
+bool unregisterHost(void* address);
+
+// Stream-ordered allocation from the default pool: memory freed on a stream may be used again on it at once, elsewhere
+// only when the free has been reached.
+void* allocateOnStream(std::size_t bytes, Stream& stream);               // null: exhausted
+std::optional<std::size_t> freeOnStream(void* address, Stream& stream);  // bytes as asked for; empty: not an allocation
+
+std::optional<std::size_t> forgetPooled(void* address);  // before cudaFree of such memory; empty: not from the pool
+
+struct PoolState {
+  std::size_t usedBytes;  // allocated and not yet freed by the program
+  std::size_t usedHighBytes;
+  std::size_t reservedBytes;  // of the device's memory, with what waits for its stream
+  std::size_t reservedHighBytes;
+};
+PoolState poolState();
+void resetPoolHighMarks(bool used, bool reserved);
+
+}  // namespace softcuda
