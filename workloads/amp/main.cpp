@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include "workloads/amp/options.h"
+#include "workloads/amp/trainer.h"
+#include "workloads/nn/device_choice.h"
+#include "workloads/nn/error.h"
+#include "workloads/nn/nvtx.h"
+
+namespace plumb::amp {
+namespace {
+
+constexpr size_t kWarmUp = 5;
+
+double medianAfterWarmUp(std::vector<double> milliseconds) {
+  if (milliseconds.size() > kWarmUp) milliseconds.erase(milliseconds.begin(), milliseconds.begin() + kWarmUp);
+  std::sort(milliseconds.begin(), milliseconds.end());
+  const size_t middle = milliseconds.size() / 2;
+  return milliseconds.size() % 2 == 1 ? milliseconds[middle] : (milliseconds[middle - 1] + milliseconds[middle]) / 2;
+}
+
+std::string deviceName() {
+  cudaDeviceProp properties{};
+  nn::check(cudaGetDeviceProperties(&properties, 0), "reading the device's properties");
+  return properties.name;
+}
+
+int train(const Options& options) {
+  fmt::print("amp on {}: MLP {}-{}-{}-{}-1, batch {}, {} steps, {}\n", deviceName(), options.inputs, options.hidden,
+             options.hidden, options.hidden, options.batch, options.steps, precisionName(options.precision));
+  const auto trainer = [&] {
+    const nn::Range range("setup");
+    return std::make_unique<Trainer>(options);
+  }();
+  std::vector<double> milliseconds;
+  StepResult last{};
+  const int interval = std::max(1, options.steps / 10);
+  for (int step = 0; step < options.steps; ++step) {
+    const float scale = trainer->scaler().scale();
+    const auto start = std::chrono::steady_clock::now();
+    last = trainer->step(step);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    milliseconds.push_back(took.count());
+    if (step % interval != 0 && step + 1 != options.steps && !last.skipped) continue;
+    fmt::print("step {:>4}  loss {:.6f}  {:>8.3f} ms", step, last.loss, took.count());
+    if (trainer->scalesLoss())
+      fmt::print("  scale {:.0f}{}", scale, last.skipped ? "  skipped: a gradient is inf or nan" : "");
+    fmt::print("\n");
+  }
+  const size_t peak = trainer->memory().atPeak().total();
+  const float evaluation = trainer->evaluate();
+  fmt::print("\n{:<22} {}\n", "precision", precisionName(options.precision));
+  fmt::print("{:<22} {:.3f} (median after {} steps of warm-up)\n", "ms/step", medianAfterWarmUp(milliseconds),
+             std::min<size_t>(kWarmUp, milliseconds.size() > kWarmUp ? kWarmUp : 0));
+  fmt::print("{:<22} {:.6f}\n", "last loss", last.loss);
+  fmt::print("{:<22} {:.6f}\n", "evaluation loss (fp32)", evaluation);
+  fmt::print("{:<22} {} bytes\n", "peak memory", peak);
+  if (trainer->scalesLoss()) {
+    fmt::print("{:<22} {:.0f}\n", "final scale", trainer->scaler().scale());
+    fmt::print("{:<22} {}\n", "skipped steps", trainer->scaler().skippedSteps());
+  } else {
+    fmt::print("{:<22} none ({} needs no loss scaling)\n{:<22} 0\n", "final scale", precisionName(options.precision),
+               "skipped steps");
+  }
+  return 0;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  ParsedOptions parsed = parseOptions({arguments.begin() + 1, arguments.end()});
+  if (parsed.help) {
+    fmt::print("{}", *parsed.help);
+    return 0;
+  }
+  const nn::DeviceChoice choice = nn::chooseDevice(parsed.options.device);
+  if (!choice.note.empty()) fmt::print("amp: {}\n", choice.note);
+  std::fflush(stdout);
+  nn::enterProgram(choice, arguments);
+  parsed.options.chooseDefaults(choice.gpu);
+  return train(parsed.options);
+}
+
+}  // namespace
+}  // namespace plumb::amp
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a line is seen when it is printed, in a pipe too
+  try {
+    return plumb::amp::run({argv, argv + argc});
+  } catch (const plumb::nn::UsageError& error) {
+    fmt::print(stderr, "amp: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "amp: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of amp.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workloads/nn/device_choice.h"
+
+namespace plumb::amp {
+
+enum class Precision { kFloat32, kTensorFloat32, kFloat16, kBfloat16 };
+const char* precisionName(Precision precision);
+
+struct Options {
+  Precision precision = Precision::kFloat16;
+  int inputs = 16;
+  int hidden = 0;  // 0: decide by the device
+  int batch = 0;   // 0: decide by the device
+  int steps = 0;   // 0: decide by the device
+  float learningRate = 1e-3f;
+  float initialScale = 65536.0f;
+  int growthInterval = 2000;
+  uint64_t seed = 1;
+  nn::DeviceWish device = nn::DeviceWish::kAuto;
+
+  void chooseDefaults(bool gpu);
+};
+
+struct ParsedOptions {
+  Options options;
+  std::optional<std::string> help;  // print this and exit with 0
+};
+
+// Throws nn::UsageError with one sentence when the arguments make no sense.
+ParsedOptions parseOptions(const std::vector<std::string>& arguments);
+
+}  // namespace plumb::amp

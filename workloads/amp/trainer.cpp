@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/amp/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workloads/nn/error.h"
+#include "workloads/nn/nvtx.h"
+
+namespace plumb::amp {
+
+using nn::Buffer;
+using nn::Category;
+using nn::Dtype;
+using nn::Range;
+using nn::Tensor;
+
+namespace {
+
+constexpr uint64_t kEvaluationSamples = uint64_t{1} << 40;  // far from any training step
+
+nn::Dtype dtypeOf(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat16:
+      return Dtype::kFloat16;
+    case Precision::kBfloat16:
+      return Dtype::kBfloat16;
+    default:
+      return Dtype::kFloat32;
+  }
+}
+
+float uniform(uint64_t index) {
+  uint64_t x = index * 0x9e3779b97f4a7c15ull;  // splitmix64
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  x ^= x >> 31;
+  return static_cast<float>(x >> 40) * (1.0f / 8388608.0f) - 1.0f;
+}
+
+void copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  nn::check(cudaMemcpyAsync(to, from, bytes, kind, stream), "copying between host and device");
+}
+
+}  // namespace
+
+void makeSamples(uint64_t seed, uint64_t firstSample, int count, int inputs, float* x, float* y) {
+  for (int i = 0; i < count; ++i) {
+    const uint64_t sample = (firstSample + static_cast<uint64_t>(i)) * static_cast<uint64_t>(inputs);
+    for (int k = 0; k < inputs; ++k) x[k] = uniform(seed * 0x100000001b3ull + sample + static_cast<uint64_t>(k));
+    *y++ = std::sin(3.0f * x[0]) + x[1] * x[2] + 0.5f * std::cos(4.0f * x[3]);
+    x += inputs;
+  }
+}
+
+Trainer::Trainer(const Options& o)
+    : m_options(o),
+      m_gemm(m_stream, o.precision == Precision::kTensorFloat32 ? nn::Float32Multiply::kTensorFloat32
+                                                                : nn::Float32Multiply::kFloat32),
+      m_exactGemm(m_stream),
+      m_scratch(m_ledger, m_stream, Category::kWorkspace, "column sums", Dtype::kFloat32,
+                static_cast<size_t>(nn::kColumnChunks) * static_cast<size_t>(std::max(o.hidden, o.inputs))),
+      m_x(m_ledger, m_stream, Category::kInput, "x", Dtype::kFloat32,
+          static_cast<size_t>(o.batch) * static_cast<size_t>(o.inputs)),
+      m_y(m_ledger, m_stream, Category::kInput, "y", Dtype::kFloat32, static_cast<size_t>(o.batch)),
+      m_losses(m_ledger, m_stream, Category::kActivation, "loss/per sample", Dtype::kFloat32,
+               static_cast<size_t>(o.batch)),
+      m_loss(m_ledger, m_stream, Category::kActivation, "loss/mean", Dtype::kFloat32, 1),
+      m_foundNonFinite(m_ledger, m_stream, Category::kWorkspace, "found inf", Dtype::kInt32, 1),
+      m_hostX(m_x.tensor().count),
+      m_hostY(m_y.tensor().count),
+      m_hostLoss(1),
+      m_hostFound(1),
+      m_context{dtypeOf(o.precision), m_stream, m_ledger, m_gemm, m_scratch.tensor()},
+      m_mlp(std::make_unique<Mlp>(m_context, std::vector<int>{o.inputs, o.hidden, o.hidden, o.hidden, 1}, o.seed)),
+      m_scaler(o.precision == Precision::kFloat16 ? o.initialScale : 1.0f, o.growthInterval) {
+  m_stream.synchronize();
+}
+
+Trainer::~Trainer() { cudaStreamSynchronize(m_stream); }
+
+StepResult Trainer::step(int step) {
+  const Range range("step", static_cast<uint64_t>(step));
+  loadBatch(static_cast<uint64_t>(step) * static_cast<uint64_t>(m_options.batch));
+  backward(forward());
+  const Range optimizer("optimizer");
+  const bool use = !scalesLoss() || m_scaler.update(unscale());
+  if (use) update();
+  m_stream.synchronize();
+  return {m_hostLoss[0], !use};
+}
+
+void Trainer::loadBatch(uint64_t firstSample) {
+  const Range range("batch");
+  makeSamples(m_options.seed, firstSample, m_options.batch, m_options.inputs, m_hostX.data(), m_hostY.data());
+  copy(m_x.as<float>(), m_hostX.data(), m_hostX.bytes(), cudaMemcpyHostToDevice, m_stream);
+  copy(m_y.as<float>(), m_hostY.data(), m_hostY.bytes(), cudaMemcpyHostToDevice, m_stream);
+}
+
+const Tensor& Trainer::forward() {
+  const Range range("forward");
+  const Tensor& prediction = m_mlp->forward(m_context, m_x, m_options.batch);
+  const Range loss("loss");
+  nn::squaredErrorForward(m_stream, prediction, m_y, m_losses);
+  nn::sum(m_stream, m_losses, m_loss, 1.0f / static_cast<float>(m_options.batch));
+  copy(m_hostLoss.data(), m_loss.as<float>(), m_hostLoss.bytes(), cudaMemcpyDeviceToHost, m_stream);
+  return prediction;
+}
+
+void Trainer::backward(const Tensor& prediction) {
+  const Range range("backward");
+  Buffer gradient(m_ledger, m_stream, Category::kActivation, "loss/gradient", m_context.dtype, prediction.count);
+  {
+    const Range loss("loss");
+    nn::squaredErrorBackward(m_stream, prediction, m_y, gradient,
+                             m_scaler.scale() / static_cast<float>(m_options.batch));
+  }
+  m_mlp->backward(m_context, std::move(gradient), m_options.batch);
+}
+
+bool Trainer::unscale() {
+  const Range range("unscale");
+  nn::check(cudaMemsetAsync(m_foundNonFinite.as<int>(), 0, sizeof(int), m_stream), "clearing the inf flag");
+  for (Parameter* parameter : m_mlp->parameters())
+    nn::scaleAndCheck(m_stream, parameter->gradient, 1.0f / m_scaler.scale(), m_foundNonFinite);
+  copy(m_hostFound.data(), m_foundNonFinite.as<int>(), m_hostFound.bytes(), cudaMemcpyDeviceToHost, m_stream);
+  m_stream.synchronize();
+  return m_hostFound[0] == 0;
+}
+
+void Trainer::update() {
+  nn::AdamwOptions options;
+  options.learningRate = m_options.learningRate;
+  ++m_updates;
+  for (Parameter* p : m_mlp->parameters()) nn::adamw(m_stream, options, m_updates, p->weight, p->gradient, p->m, p->v);
+}
+
+float Trainer::evaluate() {
+  const Range range("evaluation");
+  const Compute exact{Dtype::kFloat32, m_stream, m_ledger, m_exactGemm, m_scratch.tensor()};
+  loadBatch(kEvaluationSamples);
+  nn::squaredErrorForward(m_stream, m_mlp->forward(exact, m_x, m_options.batch), m_y, m_losses);
+  nn::sum(m_stream, m_losses, m_loss, 1.0f / static_cast<float>(m_options.batch));
+  m_mlp->dropActivations();
+  copy(m_hostLoss.data(), m_loss.as<float>(), m_hostLoss.bytes(), cudaMemcpyDeviceToHost, m_stream);
+  m_stream.synchronize();
+  return m_hostLoss[0];
+}
+
+}  // namespace plumb::amp

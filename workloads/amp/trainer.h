@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mixed-precision training loop.
+#pragma once
+#include <memory>
+
+#include "workloads/amp/grad_scaler.h"
+#include "workloads/amp/mlp.h"
+#include "workloads/amp/options.h"
+#include "workloads/nn/stream.h"
+
+namespace plumb::amp {
+
+// Made-up regression: count samples of inputs uniform numbers in [-1, 1), and a smooth function of the first four.
+void makeSamples(uint64_t seed, uint64_t firstSample, int count, int inputs, float* x, float* y);
+
+struct StepResult {
+  float loss;    // mean squared error of the batch, unscaled
+  bool skipped;  // a gradient was not finite
+};
+
+class Trainer {
+ public:
+  // Allocates and initialises on the current device. options: with its defaults chosen.
+  explicit Trainer(const Options& options);
+  ~Trainer();
+
+  StepResult step(int step);
+  // Mean squared error in fp32 on samples that training never sees.
+  float evaluate();
+
+  const nn::MemoryLedger& memory() const { return m_ledger; }
+  const GradScaler& scaler() const { return m_scaler; }
+  bool scalesLoss() const { return m_options.precision == Precision::kFloat16; }
+
+ private:
+  void loadBatch(uint64_t firstSample);
+  const nn::Tensor& forward();
+  void backward(const nn::Tensor& prediction);
+  bool unscale();  // whether all gradients are finite
+  void update();
+
+  Options m_options;
+  nn::MemoryLedger m_ledger;
+  nn::Stream m_stream;
+  nn::Gemm m_gemm;
+  nn::Gemm m_exactGemm;  // fp32, for the evaluation
+  nn::Buffer m_scratch, m_x, m_y, m_losses, m_loss, m_foundNonFinite;
+  nn::PinnedArray<float> m_hostX, m_hostY, m_hostLoss;
+  nn::PinnedArray<int> m_hostFound;
+  Compute m_context;
+  std::unique_ptr<Mlp> m_mlp;
+  GradScaler m_scaler;
+  int m_updates = 0;
+};
+
+}  // namespace plumb::amp

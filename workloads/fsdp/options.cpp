@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/fsdp/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+namespace plumb::fsdp {
+namespace {
+
+constexpr const char* kDescription =
+    "Trains a decoder transformer on made-up text with AdamW, sharded over processes as FSDP2 does it: fp32 shards,\n"
+    "bf16 compute, weights all-gathered block by block, gradients reduce-scattered in fp32.\n";
+
+constexpr const char* kFooter =
+    "\nPer step every rank does, with L layers: L + 1 all-gathers in forward (L blocks and the root: embedding, final "
+    "norm,\n"
+    "head), L in backward (the last block's weights are freed and gathered again like all others; the root's are "
+    "kept),\n"
+    "L + 1 reduce-scatters, and one all-reduce of the loss.\n\n"
+    "Started by torchrun, or with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set, it is one rank of that run.\n"
+    "Exit code: 0 trained; 1 failed; 2 wrong arguments; 128 + signal when a rank was killed.\n";
+
+void applyArticlePreset(Options& o) {
+  o.dim = 2048;
+  o.layers = 12;
+  o.heads = 16;
+  o.vocabulary = 32000;
+  o.batch = 8;
+  o.sequence = 1024;
+  o.steps = 5;
+  o.learningRate = 3e-4f;
+}
+
+// Options that are words.
+struct Words {
+  std::string precision = "bf16";
+  std::string device = "auto";
+  std::string preset;
+};
+
+void addOptions(CLI::App& app, Options& o, Words& words) {
+  const CLI::Range positive(1, 1 << 24);
+  app.add_option("--ranks", o.ranks, "processes to start (default: 2; on a machine with one GPU: 1)")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--layers", o.layers, "transformer blocks")->check(positive)->capture_default_str();
+  app.add_option("--dim", o.dim, "width of the model, a multiple of 8 per head")
+      ->check(positive)
+      ->capture_default_str();
+  app.add_option("--heads", o.heads, "attention heads")->check(positive)->capture_default_str();
+  app.add_option("--vocab", o.vocabulary, "tokens in the vocabulary, a multiple of 8")
+      ->check(positive)
+      ->capture_default_str();
+  app.add_option("--batch", o.batch, "sequences per step, over all ranks")->check(positive)->capture_default_str();
+  app.add_option("--seq", o.sequence, "tokens per sequence, a multiple of 8")->check(positive)->capture_default_str();
+  app.add_option("--steps", o.steps, "training steps")->check(positive)->capture_default_str();
+  app.add_option("--lr", o.learningRate, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--seed", o.seed, "of the weights and the data")->capture_default_str();
+  app.add_option("--precision", words.precision, "type of gathered weights, activations and matrix products")
+      ->check(CLI::IsMember({"bf16", "fp32"}))
+      ->capture_default_str();
+  app.add_option("--device", words.device, "software is the CPU behind CUDA's interfaces")
+      ->check(CLI::IsMember({"auto", "gpu", "software"}))
+      ->capture_default_str();
+  app.add_option("--preset", words.preset,
+                 "article: dim 2048, 12 layers, 16 heads, vocabulary 32000, batch 8 x 1024 tokens, 5 steps (for GPUs); "
+                 "other options override it")
+      ->check(CLI::IsMember({"article"}));
+  for (CLI::Option* option : app.get_options()) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void requireMultiple(const char* option, int value, int of, const char* why) {
+  if (value % of != 0) throw nn::UsageError(fmt::format("{} {} is not a multiple of {}{}", option, value, of, why));
+}
+
+void validate(const Options& o) {
+  if (o.dim % o.heads != 0)
+    throw nn::UsageError(fmt::format("--dim {} cannot be divided by --heads {}", o.dim, o.heads));
+  if (o.dim / o.heads % 8 != 0)
+    throw nn::UsageError(fmt::format("--dim {} with --heads {} gives heads of {}, which is not a multiple of 8", o.dim,
+                                     o.heads, o.dim / o.heads));
+  requireMultiple("--vocab", o.vocabulary, 8, "");
+  requireMultiple("--seq", o.sequence, 8, "");
+}
+
+}  // namespace
+
+ModelShape Options::shape(int worldSize) const { return {layers, dim, heads, vocabulary, batch / worldSize, sequence}; }
+
+ParsedOptions parseOptions(const std::vector<std::string>& arguments) {
+  ParsedOptions parsed;
+  Words words;
+  CLI::App app(kDescription, "fsdp");
+  app.footer(kFooter);
+  addOptions(app, parsed.options, words);
+  const auto parse = [&] {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes a vector from its end
+    app.parse(reversed);
+  };
+  try {
+    parse();
+    if (words.preset == "article") {
+      applyArticlePreset(parsed.options);
+      app.clear();
+      parse();  // again, over the preset's values
+    }
+  } catch (const CLI::CallForHelp&) {
+    parsed.help = app.help();
+    return parsed;
+  } catch (const CLI::ParseError& error) {
+    throw nn::UsageError(error.what());
+  }
+  parsed.options.compute = words.precision == "fp32" ? nn::Dtype::kFloat32 : nn::Dtype::kBfloat16;
+  parsed.options.device = nn::deviceWish(words.device);
+  validate(parsed.options);
+  return parsed;
+}
+
+void checkRanks(const Options& options, int ranks) {
+  if (options.batch % ranks != 0)
+    throw nn::UsageError(fmt::format("--batch {} cannot be divided over {} ranks", options.batch, ranks));
+}
+
+}  // namespace plumb::fsdp
