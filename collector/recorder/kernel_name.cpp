@@ -25,6 +25,7 @@ size_t skipBrackets(std::string_view text, size_t open) noexcept {
   const char closing = opening == '<' ? '>' : opening == '(' ? ')' : opening == '{' ? '}' : ']';
   size_t depth = 0;
   for (size_t i = open; i < text.size(); ++i) {
+    if (opening == '<' && text[i] == '(') i = skipBrackets(text, i) - 1;  // ((4)>(2)) closes nothing
     if (text[i] == opening) ++depth;
     if (text[i] == closing && (closing != '>' || text[i - 1] != '-') && --depth == 0) return i + 1;
   }
