@@ -8,8 +8,8 @@
 namespace plumb::timeline {
 namespace {
 
-// Finds the first lane that is free at a time. A tree of minima, because a hostile or odd trace can have as many lanes as
-// slices, and a plain scan would then take quadratic time.
+// Finds the first lane that is free at a time. A tree of minima, because a hostile or odd trace can have as many lanes
+// as slices, and a plain scan would then take quadratic time.
 class LaneEnds {
  public:
   LaneEnds() : m_tree(2, kFree) {}
@@ -49,13 +49,13 @@ bool linkBefore(const Link& a, const Link& b) {
 
 std::vector<Lane> assignLanes(std::vector<Slice> slices) {
   std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
-    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
+    return a.startNs != b.startNs ? a.startNs < b.startNs : a.durationNs > b.durationNs;
   });
   std::vector<Lane> lanes;
   LaneEnds ends;
   for (const Slice& slice : slices) {
     // A mark occupies a nanosecond, so that two at one instant stay apart.
-    const size_t lane = ends.take(slice.start_ns, slice.start_ns + std::max<int64_t>(slice.duration_ns, 1));
+    const size_t lane = ends.take(slice.startNs, slice.startNs + std::max<int64_t>(slice.durationNs, 1));
     if (lane >= lanes.size()) lanes.resize(lane + 1);
     lanes[lane].slices.push_back(slice);
   }
@@ -64,18 +64,18 @@ std::vector<Lane> assignLanes(std::vector<Slice> slices) {
 }
 
 void indexLane(Lane& lane) {
-  lane.busy_before.resize(lane.slices.size() + 1);
+  lane.busyBefore.resize(lane.slices.size() + 1);
   int64_t busy = 0;
   for (size_t i = 0; i < lane.slices.size(); ++i) {
-    lane.busy_before[i] = busy;
-    busy += lane.slices[i].duration_ns;
+    lane.busyBefore[i] = busy;
+    busy += lane.slices[i].durationNs;
   }
-  lane.busy_before.back() = busy;
+  lane.busyBefore.back() = busy;
 }
 
 void indexTimeline(Timeline& timeline) {
   timeline.links.clear();
-  timeline.slice_count = 0;
+  timeline.sliceCount = 0;
   Window extent{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
   for (uint32_t p = 0; p < timeline.processes.size(); ++p) {
     const auto& tracks = timeline.processes[p].tracks;
@@ -84,70 +84,81 @@ void indexTimeline(Timeline& timeline) {
       const bool linked = tracks[t].kind == TrackKind::kStream || tracks[t].kind == TrackKind::kApiCalls;
       for (uint32_t l = 0; l < tracks[t].lanes.size(); ++l) {
         const auto& slices = tracks[t].lanes[l].slices;
-        timeline.slice_count += slices.size();
+        timeline.sliceCount += slices.size();
         if (!slices.empty()) {
-          extent.start_ns = std::min(extent.start_ns, slices.front().start_ns);
-          extent.end_ns = std::max(extent.end_ns, slices.back().end_ns());
+          extent.startNs = std::min(extent.startNs, slices.front().startNs);
+          extent.endNs = std::max(extent.endNs, slices.back().endNs());
         }
         if (!linked) continue;
         for (uint32_t i = 0; i < slices.size(); ++i) {
-          const bool is_host = slices[i].kind == SliceKind::kApiCall;
-          if (slices[i].correlation < 0 || (!is_host && !isDeviceWork(slices[i].kind))) continue;
-          timeline.links.push_back({p, slices[i].correlation, {p, t, l, i}, is_host});
+          const bool isHost = slices[i].kind == SliceKind::kApiCall;
+          if (slices[i].correlation < 0 || (!isHost && !isDeviceWork(slices[i].kind))) continue;
+          timeline.links.push_back({p, slices[i].correlation, {p, t, l, i}, isHost});
         }
       }
     }
   }
-  timeline.extent = timeline.slice_count ? extent : Window{};
+  timeline.extent = timeline.sliceCount ? extent : Window{};
   std::stable_sort(timeline.links.begin(), timeline.links.end(), linkBefore);
 }
 
 std::vector<SliceRef> linkedSlices(const Timeline& timeline, const SliceRef& ref) {
   std::vector<SliceRef> result;
   const Slice& slice = timeline.slice(ref);
-  const bool is_host = slice.kind == SliceKind::kApiCall;
-  if (slice.correlation < 0 || (!is_host && !isDeviceWork(slice.kind) && slice.kind != SliceKind::kCollective)) return result;
+  const bool isHost = slice.kind == SliceKind::kApiCall;
+  if (slice.correlation < 0 || (!isHost && !isDeviceWork(slice.kind) && slice.kind != SliceKind::kCollective))
+    return result;
   const Link key{ref.process, slice.correlation, {}, false};
   const auto [first, last] = std::equal_range(timeline.links.begin(), timeline.links.end(), key, linkBefore);
   for (auto it = first; it != last; ++it) {
-    if (it->is_host != is_host || slice.kind == SliceKind::kCollective) result.push_back(it->slice);
+    if (it->isHost != isHost || slice.kind == SliceKind::kCollective) result.push_back(it->slice);
   }
   return result;
 }
 
 Window steadyWindow(const Timeline& timeline) {
   if (timeline.steps.empty()) return timeline.extent;
-  const int64_t process = timeline.steps.front().process_id;
+  const int64_t process = timeline.steps.front().processId;
   std::vector<const Step*> own;
   for (const Step& step : timeline.steps) {
-    if (step.process_id == process) own.push_back(&step);
+    if (step.processId == process) own.push_back(&step);
   }
   const Step& chosen = *own[own.size() > 1 ? 1 : 0];
   Window window = chosen.window;
   for (const Step& step : timeline.steps) {
     if (step.number != chosen.number) continue;
-    window.start_ns = std::min(window.start_ns, step.window.start_ns);
-    window.end_ns = std::max(window.end_ns, step.window.end_ns);
+    window.startNs = std::min(window.startNs, step.window.startNs);
+    window.endNs = std::max(window.endNs, step.window.endNs);
   }
-  const int64_t margin = (window.end_ns - window.start_ns) / 50;
-  return {window.start_ns - margin, window.end_ns + margin};
+  const int64_t margin = (window.endNs - window.startNs) / 50;
+  return {window.startNs - margin, window.endNs + margin};
 }
 
 bool isDeviceWork(SliceKind kind) noexcept {
-  return kind == SliceKind::kKernel || kind == SliceKind::kCommunication || kind == SliceKind::kCopy || kind == SliceKind::kSet;
+  return kind == SliceKind::kKernel || kind == SliceKind::kCommunication || kind == SliceKind::kCopy ||
+         kind == SliceKind::kSet;
 }
 
 const char* kindName(SliceKind kind) noexcept {
   switch (kind) {
-    case SliceKind::kStep: return "training step";
-    case SliceKind::kRange: return "NVTX range";
-    case SliceKind::kApiCall: return "API call";
-    case SliceKind::kSynchronization: return "synchronization";
-    case SliceKind::kKernel: return "kernel";
-    case SliceKind::kCommunication: return "communication kernel";
-    case SliceKind::kCopy: return "memory copy";
-    case SliceKind::kSet: return "memory set";
-    case SliceKind::kCollective: return "collective";
+    case SliceKind::kStep:
+      return "training step";
+    case SliceKind::kRange:
+      return "NVTX range";
+    case SliceKind::kApiCall:
+      return "API call";
+    case SliceKind::kSynchronization:
+      return "synchronization";
+    case SliceKind::kKernel:
+      return "kernel";
+    case SliceKind::kCommunication:
+      return "communication kernel";
+    case SliceKind::kCopy:
+      return "memory copy";
+    case SliceKind::kSet:
+      return "memory set";
+    case SliceKind::kCollective:
+      return "collective";
   }
   return "event";
 }

@@ -21,24 +21,24 @@ enum class SliceKind : uint8_t {
   kCollective
 };
 
-// One event. Half-open: [start_ns, start_ns + duration_ns); a mark has duration 0.
+// One event. Half-open: [startNs, startNs + durationNs); a mark has duration 0.
 struct Slice {
-  int64_t start_ns = 0;
-  int64_t duration_ns = 0;
+  int64_t startNs = 0;
+  int64_t durationNs = 0;
   int64_t id = 0;            // of the event in its table
   int64_t correlation = -1;  // CUPTI's, within the process; -1: none
   uint32_t name = 0;         // index into Timeline::names
   uint32_t note = 0;         // index into Timeline::names: bytes, grid, …; 0: nothing
   SliceKind kind = SliceKind::kRange;
 
-  [[nodiscard]] int64_t end_ns() const noexcept { return start_ns + duration_ns; }
+  [[nodiscard]] int64_t endNs() const noexcept { return startNs + durationNs; }
 };
 
-// Slices that never overlap, by start. busy_before[i] is the summed duration of the slices before i (size() + 1
+// Slices that never overlap, by start. busyBefore[i] is the summed duration of the slices before i (size() + 1
 // entries), so that the covered share of any span is two look-ups.
 struct Lane {
   std::vector<Slice> slices;
-  std::vector<int64_t> busy_before;
+  std::vector<int64_t> busyBefore;
 };
 
 enum class TrackKind : uint8_t { kSteps, kRanges, kApiCalls, kStream, kCollectives };
@@ -46,7 +46,7 @@ enum class TrackKind : uint8_t { kSteps, kRanges, kApiCalls, kStream, kCollectiv
 struct Track {
   TrackKind kind = TrackKind::kStream;
   std::string label;  // "stream 7", "thread 4242"
-  int64_t process_id = 0;
+  int64_t processId = 0;
   int64_t key = 0;  // thread_id, stream_id or communicator: what tells tracks of one kind apart
   std::vector<Lane> lanes;
 };
@@ -70,14 +70,14 @@ struct SliceRef {
 };
 
 struct Window {
-  int64_t start_ns = 0;
-  int64_t end_ns = 0;
+  int64_t startNs = 0;
+  int64_t endNs = 0;
   friend bool operator==(const Window&, const Window&) = default;
 };
 
 // A named step of one process.
 struct Step {
-  int64_t process_id = 0;
+  int64_t processId = 0;
   int64_t number = 0;
   Window window;
 };
@@ -87,7 +87,7 @@ struct Link {
   uint32_t process = 0;
   int64_t correlation = 0;
   SliceRef slice;
-  bool is_host = false;
+  bool isHost = false;
 };
 
 struct Timeline {
@@ -97,9 +97,9 @@ struct Timeline {
   std::vector<Link> links;
   std::vector<std::string> devices;  // one text a distinct device: its name and kind
   Window extent;                     // of all slices
-  size_t slice_count = 0;
-  size_t untimed_count = 0;  // events left out because CUPTI gave them no usable time
-  bool software_device = false;
+  size_t sliceCount = 0;
+  size_t untimedCount = 0;  // events left out because CUPTI gave them no usable time
+  bool softwareDevice = false;
 
   [[nodiscard]] const Slice& slice(const SliceRef& ref) const {
     return processes[ref.process].tracks[ref.track].lanes[ref.lane].slices[ref.index];
@@ -111,10 +111,10 @@ struct Timeline {
 // Nothing is left out. O(n log n).
 [[nodiscard]] std::vector<Lane> assignLanes(std::vector<Slice> slices);
 
-// Fills Lane::busy_before.
+// Fills Lane::busyBefore.
 void indexLane(Lane& lane);
 
-// Fills links, extent and slice_count from the processes.
+// Fills links, extent and sliceCount from the processes.
 void indexTimeline(Timeline& timeline);
 
 // What is tied to a slice by its correlation id: of a host call its device work, of device work its host call.

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/timeline.h"
+
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "analyzer/analyses/gpu_events.h"
+
+namespace plumb::timeline {
+namespace {
+
+std::string bytesText(int64_t bytes) {
+  static constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.2f %s", value, kUnits[unit]);
+  return text.data();
+}
+
+std::string durationText(int64_t ns) {
+  const double value = static_cast<double>(ns);
+  std::array<char, 64> text{};
+  if (ns >= 1'000'000'000) {
+    std::snprintf(text.data(), text.size(), "%.6f s", value / 1e9);
+  } else if (ns >= 1'000'000) {
+    std::snprintf(text.data(), text.size(), "%.6f ms", value / 1e6);
+  } else if (ns >= 1'000) {
+    std::snprintf(text.data(), text.size(), "%.3f µs", value / 1e3);
+  } else {
+    std::snprintf(text.data(), text.size(), "%" PRId64 " ns", ns);
+  }
+  return text.data();
+}
+
+class Loader {
+ public:
+  Loader(Trace& trace, const Progress& progress) : m_trace(trace), m_progress(progress) {}
+
+  Result<Timeline> load() {
+    addProcesses();
+    for (const auto part : {&Loader::countRows, &Loader::loadCollectives, &Loader::loadKernels, &Loader::loadCopies,
+                            &Loader::loadSets, &Loader::loadApiCalls, &Loader::loadRanges, &Loader::loadSteps}) {
+      if (const Status status = (this->*part)(); !status.ok()) return status.error();
+    }
+    closeOpenRanges();
+    buildTracks();
+    indexTimeline(m_timeline);
+    return std::move(m_timeline);
+  }
+
+ private:
+  // Tracks in the order in which they are shown below their process.
+  using TrackKey = std::tuple<uint32_t, int, int64_t, TrackKind, int64_t>;  // process, group, order, kind, key
+
+  struct Draft {
+    std::string label;
+    std::vector<Slice> slices;
+  };
+
+  void addProcesses() {
+    for (const plumb::Process& source : m_trace.processes()) {
+      m_processIndex[source.id.value()] = static_cast<uint32_t>(m_timeline.processes.size());
+      Process process;
+      process.id = source.id.value();
+      process.pid = source.pid;
+      process.rank = source.rank;
+      process.label = source.rank ? "rank " + std::to_string(*source.rank) + " · " : "";
+      process.label += source.program + " · pid " + std::to_string(source.pid);
+      if (!source.host.empty()) process.label += " · " + source.host;
+      if (source.ended == "lost") process.label += " · ended without a goodbye (killed?)";
+      m_timeline.processes.push_back(std::move(process));
+    }
+    for (const Device& device : m_trace.devices()) {
+      m_timeline.softwareDevice |= device.isSoftware;
+      const std::string& text = device.name;
+      if (std::find(m_timeline.devices.begin(), m_timeline.devices.end(), text) == m_timeline.devices.end()) {
+        m_timeline.devices.push_back(text);
+      }
+      ++m_devicesOf[device.process.value()];
+    }
+    for (const Stream& stream : m_trace.streams()) m_streams[stream.id.value()] = &stream;
+    for (const Thread& thread : m_trace.threads()) m_threads[thread.id.value()] = &thread;
+  }
+
+  Status countRows() {
+    m_rows = 1;
+    for (const char* sql :
+         {"SELECT max(id) FROM kernel", "SELECT max(id) FROM memory_copy", "SELECT max(id) FROM memory_set",
+          "SELECT max(id) FROM api_call", "SELECT max(id) FROM range", "SELECT max(id) FROM collective"}) {
+      auto statement = m_trace.query(sql);
+      if (!statement.ok()) return statement.error();
+      if (statement.value().next()) m_rows += std::max<int64_t>(0, statement.value().integer(0));
+      if (const Status status = statement.value().status(); !status.ok()) return status;
+    }
+    return Unit{};
+  }
+
+  template <class Row>
+  Status forEach(const char* sql, Row row) {
+    auto prepared = m_trace.query(sql);
+    if (!prepared.ok()) return prepared.error();
+    Statement& statement = prepared.value();
+    while (statement.next()) {
+      row(statement);
+      if (++m_done % 8192 == 0 && m_progress &&
+          !m_progress(std::min(1.0, static_cast<double>(m_done) / static_cast<double>(m_rows)))) {
+        return Error{"Loading was cancelled."};
+      }
+    }
+    return statement.status();
+  }
+
+  uint32_t intern(std::string_view text) {
+    const auto [it, added] = m_nameIndex.try_emplace(std::string(text), static_cast<uint32_t>(m_timeline.names.size()));
+    if (added) m_timeline.names.emplace_back(text);
+    return it->second;
+  }
+
+  uint32_t nameOf(StringId id) {
+    const auto [it, added] = m_nameOfString.try_emplace(id.value(), 0);
+    if (added) it->second = intern(m_trace.text(id));
+    return it->second;
+  }
+
+  // False (and counted) when the event cannot be drawn: no usable time, or a process that the file lacks.
+  bool usable(int64_t process, int64_t start, int64_t duration, int64_t flags = 0) {
+    if (m_processIndex.contains(process) && isUsableTime(start, duration) && !(flags & 1)) return true;
+    ++m_timeline.untimedCount;
+    return false;
+  }
+
+  std::vector<Slice>& streamTrack(int64_t process, int64_t streamId) {
+    const auto found = m_streams.find(streamId);
+    const int64_t order = found == m_streams.end() ? streamId : found->second->number;
+    Draft& draft = m_drafts[{m_processIndex[process], 3, order, TrackKind::kStream, streamId}];
+    if (draft.label.empty()) draft.label = streamLabel(process, streamId);
+    return draft.slices;
+  }
+
+  std::string streamLabel(int64_t process, int64_t streamId) {
+    const auto found = m_streams.find(streamId);
+    if (found == m_streams.end()) return "stream (not described)";
+    const Stream& stream = *found->second;
+    const std::string number = "stream " + std::to_string(stream.number);
+    std::string label = stream.name.empty() || stream.name == number ? number : number + " · " + stream.name;
+    const Device* device = stream.device ? m_trace.device(*stream.device) : nullptr;
+    if (device && m_devicesOf[process] > 1) label = "device " + std::to_string(device->ordinal) + " · " + label;
+    return label;
+  }
+
+  std::vector<Slice>& threadTrack(int64_t process, int64_t threadId, TrackKind kind) {
+    const uint32_t index = m_processIndex[process];
+    const auto found = m_threads.find(threadId);
+    const int64_t tid = found == m_threads.end() ? threadId : found->second->tid;
+    const bool isMain = tid == m_timeline.processes[index].pid;
+    Draft& draft = m_drafts[{index, 1, isMain ? -1 : tid, kind, threadId}];
+    if (draft.label.empty()) {
+      draft.label = isMain ? "main thread" : "thread " + std::to_string(tid);
+      if (!isMain && found != m_threads.end() && !found->second->name.empty())
+        draft.label = found->second->name + " (" + std::to_string(tid) + ")";
+      draft.label += kind == TrackKind::kRanges ? " · NVTX" : " · CUDA API";
+    }
+    return draft.slices;
+  }
+
+  Status loadCollectives() {
+    return forEach(
+        "SELECT c.process_id, c.id, c.operation, c.bytes, c.datatype, c.element_count, c.n_ranks, c.algorithm, "
+        "c.protocol, c.communicator, "
+        "c.communicator_name, coalesce(c.device_start_ns, c.start_ns), coalesce(c.device_duration_ns, c.duration_ns), "
+        "k.correlation, c.sequence "
+        "FROM collectives c LEFT JOIN kernel k ON k.id = c.kernel_id",
+        [this](const Statement& s) {
+          const int64_t process = s.integer(0);
+          if (!usable(process, s.integer(11), s.integer(12))) return;
+          std::string note = std::string(s.text(2)) + " · " + bytesText(s.integer(3)) + " · " + std::string(s.text(4));
+          if (!s.isNull(6)) note += " · " + std::to_string(s.integer(6)) + " ranks";
+          if (!s.isNull(7)) note += " · " + std::string(s.text(7));
+          if (!s.isNull(8)) note += "/" + std::string(s.text(8));
+          if (s.isNull(13)) note += " · host time: no kernel is linked to it";
+          Slice slice{s.integer(11),     s.integer(12), s.integer(1),          s.isNull(13) ? -1 : s.integer(13),
+                      intern(s.text(2)), intern(note),  SliceKind::kCollective};
+          if (!s.isNull(13)) m_collectiveNotes[{process, s.integer(13)}] = slice.note;
+          Draft& draft = m_drafts[{m_processIndex[process], 2, 0, TrackKind::kCollectives, s.integer(9)}];
+          if (draft.label.empty()) {
+            std::array<char, 32> hash{};
+            std::snprintf(hash.data(), hash.size(), "%" PRIx64, static_cast<uint64_t>(s.integer(9)));
+            draft.label = "collectives";
+            if (!s.isNull(9))
+              m_communicatorLabels[{m_processIndex[process], s.integer(9)}] =
+                  s.text(10).empty() ? hash.data() : std::string(s.text(10));
+          }
+          draft.slices.push_back(slice);
+        });
+  }
+
+  uint32_t launchNote(const Statement& s, int first) {
+    std::array<int64_t, 6> shape{};
+    for (int i = 0; i < 6; ++i) shape[static_cast<size_t>(i)] = s.integer(first + i);
+    const auto [it, added] = m_launchNotes.try_emplace(shape, 0);
+    if (added) {
+      std::array<char, 200> text{};
+      std::snprintf(text.data(), text.size(),
+                    "grid %" PRId64 " × %" PRId64 " × %" PRId64 ", block %" PRId64 " × %" PRId64 " × %" PRId64,
+                    shape[0], shape[1], shape[2], shape[3], shape[4], shape[5]);
+      it->second = intern(text.data());
+    }
+    return it->second;
+  }
+
+  Status loadKernels() {
+    auto classifier = CommunicationClassifier::load(m_trace);
+    if (!classifier.ok()) return classifier.error();
+    CommunicationClassifier& communication = classifier.value();
+    return forEach(
+        "SELECT process_id, stream_id, start_ns, duration_ns, id, correlation, short_name_id, grid_x, grid_y, grid_z, "
+        "block_x, "
+        "block_y, block_z, flags FROM kernel",
+        [&](const Statement& s) {
+          const int64_t process = s.integer(0);
+          if (!usable(process, s.integer(2), s.integer(3), s.integer(13))) return;
+          const auto nameId = s.id<StringId>(6);
+          const bool communicates =
+              communication.isCommunication(ProcessId(process), Correlation(s.integer(5)), nameId);
+          const auto note = m_collectiveNotes.find({process, s.integer(5)});
+          streamTrack(process, s.integer(1))
+              .push_back({s.integer(2), s.integer(3), s.integer(4), s.integer(5), nameOf(nameId),
+                          communicates && note != m_collectiveNotes.end() ? note->second : launchNote(s, 7),
+                          communicates ? SliceKind::kCommunication : SliceKind::kKernel});
+        });
+  }
+
+  Status loadCopies() {
+    return forEach(
+        "SELECT process_id, stream_id, start_ns, duration_ns, id, correlation, name, bytes, source_kind, target_kind, "
+        "flags FROM copies",
+        [this](const Statement& s) {
+          if (!usable(s.integer(0), s.integer(2), s.integer(3), s.integer(10))) return;
+          const std::string note =
+              bytesText(s.integer(7)) + ", " + std::string(s.text(8)) + " to " + std::string(s.text(9));
+          streamTrack(s.integer(0), s.integer(1))
+              .push_back({s.integer(2), s.integer(3), s.integer(4), s.integer(5), intern(s.text(6)), intern(note),
+                          SliceKind::kCopy});
+        });
+  }
+
+  Status loadSets() {
+    return forEach("SELECT process_id, stream_id, start_ns, duration_ns, id, correlation, bytes, flags FROM memory_set",
+                   [this](const Statement& s) {
+                     if (!usable(s.integer(0), s.integer(2), s.integer(3), s.integer(7))) return;
+                     streamTrack(s.integer(0), s.integer(1))
+                         .push_back({s.integer(2), s.integer(3), s.integer(4), s.integer(5), intern("set"),
+                                     intern(bytesText(s.integer(6))), SliceKind::kSet});
+                   });
+  }
+
+  Status loadApiCalls() {
+    return forEach(
+        "SELECT process_id, thread_id, start_ns, duration_ns, id, correlation, name_id, result FROM api_call",
+        [this](const Statement& s) {
+          if (!usable(s.integer(0), s.integer(2), s.integer(3))) return;
+          const uint32_t name = nameOf(s.id<StringId>(6));
+          const bool waits = m_timeline.names[name].find("Synchronize") != std::string::npos;
+          const uint32_t note = s.integer(7) == 0 ? 0 : intern("returned error " + std::to_string(s.integer(7)));
+          threadTrack(s.integer(0), s.integer(1), TrackKind::kApiCalls)
+              .push_back({s.integer(2), s.integer(3), s.integer(4), s.integer(5), name, note,
+                          waits ? SliceKind::kSynchronization : SliceKind::kApiCall});
+        });
+  }
+
+  Status loadRanges() {
+    return forEach("SELECT process_id, thread_id, start_ns, duration_ns, id, name_id, domain_id FROM range",
+                   [this](const Statement& s) {
+                     const bool open = s.isNull(3);
+                     if (!usable(s.integer(0), s.integer(2), open ? 0 : s.integer(3))) return;
+                     uint32_t note =
+                         s.integer(6) == 0 ? 0 : intern("domain " + std::string(m_trace.text(s.id<StringId>(6))));
+                     if (open) note = intern("still open when the recording ended");
+                     std::vector<Slice>& slices = threadTrack(s.integer(0), s.integer(1), TrackKind::kRanges);
+                     slices.push_back({s.integer(2), open ? kOpen : s.integer(3), s.integer(4), -1,
+                                       nameOf(s.id<StringId>(5)), note, SliceKind::kRange});
+                   });
+  }
+
+  Status loadSteps() {
+    return forEach("SELECT process_id, start_ns, duration_ns, id, step FROM steps ORDER BY start_ns",
+                   [this](const Statement& s) {
+                     if (s.isNull(2) || !usable(s.integer(0), s.integer(1), s.integer(2))) return;
+                     const int64_t start = s.integer(1);
+                     m_timeline.steps.push_back({s.integer(0), s.integer(4), {start, start + s.integer(2)}});
+                     Draft& draft = m_drafts[{m_processIndex[s.integer(0)], 0, 0, TrackKind::kSteps, 0}];
+                     draft.label = "steps";
+                     draft.slices.push_back({start, s.integer(2), s.integer(3), -1,
+                                             intern("step " + std::to_string(s.integer(4))), 0, SliceKind::kStep});
+                   });
+  }
+
+  // A range that never ended reaches to the last thing that its process did.
+  void closeOpenRanges() {
+    std::map<uint32_t, int64_t> ends;
+    for (const auto& [key, draft] : m_drafts) {
+      int64_t& end = ends.try_emplace(std::get<0>(key), 0).first->second;
+      for (const Slice& slice : draft.slices)
+        end = std::max(end, slice.startNs + std::max<int64_t>(slice.durationNs, 0));
+    }
+    for (auto& [key, draft] : m_drafts) {
+      for (Slice& slice : draft.slices) {
+        if (slice.durationNs == kOpen) slice.durationNs = std::max<int64_t>(0, ends[std::get<0>(key)] - slice.startNs);
+      }
+    }
+  }
+
+  void buildTracks() {
+    std::map<uint32_t, int> communicators;
+    for (const auto& [key, draft] : m_drafts) {
+      if (std::get<3>(key) == TrackKind::kCollectives) ++communicators[std::get<0>(key)];
+    }
+    for (auto& [key, draft] : m_drafts) {
+      const auto& [process, group, order, kind, id] = key;
+      Track track;
+      track.kind = kind;
+      track.key = id;
+      track.processId = m_timeline.processes[process].id;
+      track.label = std::move(draft.label);
+      const auto label = m_communicatorLabels.find({process, id});
+      if (kind == TrackKind::kCollectives && communicators[process] > 1 && label != m_communicatorLabels.end())
+        track.label += " · " + label->second;
+      track.lanes = assignLanes(std::move(draft.slices));
+      m_timeline.processes[process].tracks.push_back(std::move(track));
+    }
+  }
+
+  static constexpr int64_t kOpen = -1;
+
+  Trace& m_trace;
+  const Progress& m_progress;
+  Timeline m_timeline;
+  int64_t m_rows = 1;
+  int64_t m_done = 0;
+  std::map<TrackKey, Draft> m_drafts;
+  std::unordered_map<int64_t, uint32_t> m_processIndex;
+  std::unordered_map<int64_t, const Stream*> m_streams;
+  std::unordered_map<int64_t, const Thread*> m_threads;
+  std::unordered_map<int64_t, int> m_devicesOf;
+  std::unordered_map<std::string, uint32_t> m_nameIndex;
+  std::unordered_map<int64_t, uint32_t> m_nameOfString;
+  std::map<std::array<int64_t, 6>, uint32_t> m_launchNotes;
+  std::map<std::pair<int64_t, int64_t>, uint32_t> m_collectiveNotes;  // by process and correlation
+  std::map<std::pair<uint32_t, int64_t>, std::string> m_communicatorLabels;
+};
+
+const char* detailQuery(SliceKind kind) {
+  switch (kind) {
+    case SliceKind::kKernel:
+    case SliceKind::kCommunication:
+      return "SELECT * FROM kernels WHERE id = ?1";
+    case SliceKind::kCopy:
+      return "SELECT * FROM copies WHERE id = ?1";
+    case SliceKind::kSet:
+      return "SELECT * FROM memory_sets WHERE id = ?1";
+    case SliceKind::kApiCall:
+    case SliceKind::kSynchronization:
+      return "SELECT * FROM api_calls WHERE id = ?1";
+    case SliceKind::kStep:
+    case SliceKind::kRange:
+      return "SELECT * FROM ranges WHERE id = ?1";
+    case SliceKind::kCollective:
+      return "SELECT * FROM collectives WHERE id = ?1";
+  }
+  return "";
+}
+
+bool endsWith(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+std::string valueText(std::string_view column, const Statement& s, int index) {
+  if (s.type(index) == ValueType::Integer) {
+    const int64_t value = s.integer(index);
+    if (endsWith(column, "duration_ns")) return durationText(value);
+    if (endsWith(column, "bytes") || column == "local_bytes_per_thread") {
+      return value < 1024 ? bytesText(value) : bytesText(value) + " (" + std::to_string(value) + " B)";
+    }
+    if (endsWith(column, "_ns")) return std::to_string(value) + " ns";
+    if (column == "communicator" || column == "address") {
+      std::array<char, 32> text{};
+      std::snprintf(text.data(), text.size(), "0x%" PRIx64, static_cast<uint64_t>(value));
+      return text.data();
+    }
+    return std::to_string(value);
+  }
+  return std::string(s.text(index));
+}
+
+}  // namespace
+
+Result<Timeline> loadTimeline(Trace& trace, const Progress& progress) {
+  const Snapshot snapshot(trace);
+  if (!snapshot.status().ok()) return snapshot.status().error();
+  return Loader(trace, progress).load();
+}
+
+Result<std::vector<DetailField>> loadDetails(Trace& trace, SliceKind kind, int64_t id) {
+  std::vector<DetailField> fields;
+  auto prepared = trace.query(detailQuery(kind));
+  if (!prepared.ok()) return prepared.error();
+  Statement& statement = prepared.value();
+  statement.bind(1, id);
+  if (statement.next()) {
+    for (int i = 0; i < statement.columnCount(); ++i) {
+      if (statement.isNull(i)) continue;
+      const std::string column(statement.columnName(i));
+      fields.push_back({column, valueText(column, statement, i)});
+    }
+  }
+  if (const Status status = statement.status(); !status.ok()) return status.error();
+  if (kind != SliceKind::kRange && kind != SliceKind::kStep) return fields;
+  auto payload = trace.query(
+      "SELECT s.text, p.value FROM range_payload p JOIN string s ON s.id = p.name_id WHERE p.range_id = ?1");
+  if (!payload.ok()) return payload.error();
+  payload.value().bind(1, id);
+  while (payload.value().next())
+    fields.push_back({"payload: " + std::string(payload.value().text(0)), std::string(payload.value().text(1))});
+  if (const Status status = payload.value().status(); !status.ok()) return status.error();
+  return fields;
+}
+
+}  // namespace plumb::timeline

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composes the pages; loads a trace in the background and hands it to them.
+#pragma once
+#include <QMainWindow>
+#include <memory>
+
+#include "gui/async/job.h"
+#include "gui/async/trace_data.h"
+#include "gui/state/view_state.h"
+
+class QLabel;
+class QProgressBar;
+class QPushButton;
+class QStackedWidget;
+class QTabWidget;
+
+namespace plumb::gui {
+
+class HealthPage;
+class MemoryPage;
+class RooflinePage;
+class TimelinePage;
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+
+ public:
+  explicit MainWindow(QWidget* parent = nullptr);
+  ~MainWindow() override;
+
+  // Returns at once; loaded() or failed() follows, unless another file is opened meanwhile.
+  void open(const QString& path);
+  [[nodiscard]] ViewState& state() { return m_state; }
+  [[nodiscard]] TimelinePage& timelinePage() { return *m_timelinePage; }
+  [[nodiscard]] QTabWidget& tabs() { return *m_tabs; }
+  // What stands in the window instead of pages: a hint, or why a file could not be opened; "" while pages are shown.
+  [[nodiscard]] QString message() const;
+  [[nodiscard]] const std::shared_ptr<const TraceData>& data() const { return m_data; }
+
+ signals:
+  void loaded();
+  void failed(const QString& message);
+
+ protected:
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+ private:
+  void buildMenus();
+  void buildStatusBar();
+  void chooseFile();
+  void present(std::shared_ptr<const TraceData> trace);
+  void showMessage(const QString& message);
+  void updateMeasure();
+
+  ViewState m_state;
+  JobRunner m_jobs;
+  std::shared_ptr<const TraceData> m_data;
+  QStackedWidget* m_stack;
+  QLabel* m_message;
+  QTabWidget* m_tabs;
+  TimelinePage* m_timelinePage;
+  MemoryPage* m_memoryPage;
+  RooflinePage* m_rooflinePage;
+  HealthPage* m_healthPage;
+  QLabel* m_measureLabel = nullptr;
+  QProgressBar* m_progress = nullptr;
+  QPushButton* m_cancel = nullptr;
+};
+
+}  // namespace plumb::gui

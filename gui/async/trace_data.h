@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that the pages show of one trace, read once and then never changed: safe to share between threads.
+#pragma once
+#include <QString>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/analyses/memory.h"
+#include "analyzer/analyses/roofline.h"
+#include "analyzer/analyses/timeline.h"
+
+namespace plumb::gui {
+
+struct TraceData {
+  std::string path;
+  TraceInfo info;
+  std::vector<plumb::Process> processes;
+  std::vector<Device> devices;
+  std::vector<Diagnostic> diagnostics;
+  std::shared_ptr<const timeline::Timeline> timeline;
+  MemoryAnalysis memory;
+  std::vector<DeviceRoofline> rooflines;
+  // Why a part is missing; "" when it is there. One part's failure does not take the others away.
+  std::string memoryProblem;
+  std::string rooflineProblem;
+
+  [[nodiscard]] const Device* device(DeviceId id) const;
+};
+
+// Called with the share done (0 … 1) and what is being done; false cancels.
+using LoadProgress = std::function<bool(double, const char*)>;
+
+// What to compute besides the timeline: --render needs only its picture's part.
+struct LoadParts {
+  bool memory = true;
+  bool roofline = true;
+};
+
+[[nodiscard]] Result<std::shared_ptr<const TraceData>> loadTraceData(const std::string& path,
+                                                                     const LoadProgress& progress = {},
+                                                                     const LoadParts& parts = {});
+
+}  // namespace plumb::gui

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/charts/memory_chart.h"
+
+#include <QFontMetricsF>
+#include <QPainterPath>
+#include <QPolygonF>
+#include <algorithm>
+#include <cmath>
+
+namespace plumb::gui {
+namespace {
+
+constexpr double kAxisWidth = 78;
+constexpr double kLegendWidth = 236;
+constexpr double kTitleHeight = 24;
+constexpr double kTimeHeight = 24;
+constexpr int kLine = static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine);
+
+QString toText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+double topOf(const MemoryScene& scene) {
+  const double top = scene.topBytes > 0 ? scene.topBytes : static_cast<double>(scene.memory->peak.totalBytes) * 1.15;
+  return std::max(top, 1.0);
+}
+
+double toY(const MemoryScene& scene, double bytes) {
+  return scene.plot().bottom() - bytes / topOf(scene) * scene.plot().height();
+}
+
+void paintAxes(QPainter& painter, const MemoryScene& scene) {
+  const QRectF plot = scene.plot();
+  for (const double bytes : byteTicks(topOf(scene), std::max(2, static_cast<int>(plot.height() / 36)))) {
+    const double y = std::round(toY(scene, bytes)) + 0.5;
+    painter.setPen(scene.theme.grid);
+    painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
+    painter.setPen(scene.theme.mutedText);
+    painter.drawText(QRectF(scene.area.left(), y - 9, kAxisWidth - 8, 18), kLine | static_cast<int>(Qt::AlignRight),
+                     bytes == 0 ? QStringLiteral("0") : formatBytes(bytes));
+  }
+  const TimeScale scale = scene.scale();
+  const QFontMetricsF metrics(painter.font());
+  for (const Tick& tick : ticks(scale, scene.originNs, 110)) {
+    const double x = plot.left() + scale.toPixel(tick.ns);
+    painter.setPen(scene.theme.grid.darker(130));
+    painter.drawLine(QPointF(x, plot.bottom()), QPointF(x, plot.bottom() + 4));
+    const double width = metrics.horizontalAdvance(tick.label) + 4;
+    if (!scene.withTimeLabels || x + width / 2 > plot.right() + 20 || x - width / 2 < scene.area.left()) continue;
+    painter.setPen(scene.theme.mutedText);
+    painter.drawText(QRectF(x - width / 2, plot.bottom() + 5, width, 18), Qt::AlignCenter, tick.label);
+  }
+}
+
+void paintSteps(QPainter& painter, const MemoryScene& scene) {
+  const QRectF plot = scene.plot();
+  const TimeScale scale = scene.scale();
+  const QFontMetricsF metrics(painter.font());
+  double free = plot.left();
+  QColor line = scene.theme.mutedText;
+  line.setAlphaF(0.55F);
+  for (const timeline::Step& step : scene.steps) {
+    const double x = plot.left() + scale.toPixel(static_cast<double>(step.window.startNs));
+    const double end = plot.left() + scale.toPixel(static_cast<double>(step.window.endNs));
+    if (x < plot.left() || x > plot.right() || end - x < 3) continue;
+    painter.setPen(QPen(line, 1, Qt::DotLine));
+    painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
+    const QString label = QStringLiteral("step %1").arg(step.number);
+    const double width = metrics.horizontalAdvance(label);
+    if (x + 4 < free || x + 4 + width > plot.right() || width + 8 > end - x) continue;
+    painter.setPen(scene.theme.mutedText);
+    painter.drawText(QPointF(x + 4, plot.top() + metrics.ascent() + 2), label);
+    free = x + width + 12;
+  }
+}
+
+void paintStack(QPainter& painter, const MemoryScene& scene) {
+  const QRectF plot = scene.plot();
+  const auto columns = memoryColumns(*scene.memory, scene.scale(), static_cast<int>(plot.width()));
+  for (size_t x = 0; x < columns.size(); ++x) {
+    if (!columns[x]) continue;
+    double bottom = plot.bottom();
+    double sum = 0;
+    for (size_t c = 0; c < kMemoryCategoryCount; ++c) {
+      const auto bytes = static_cast<double>(columns[x]->bytes[c]);
+      if (bytes <= 0) continue;
+      sum += bytes;
+      const double top = toY(scene, sum);
+      painter.fillRect(QRectF(plot.left() + static_cast<double>(x), top, 1, bottom - top),
+                       scene.theme.memoryCategory(nameOf(static_cast<MemoryCategory>(c))));
+      bottom = top;
+    }
+  }
+}
+
+void paintCapacity(QPainter& painter, const MemoryScene& scene) {
+  if (!scene.capacityBytes || static_cast<double>(*scene.capacityBytes) > topOf(scene)) return;
+  const QRectF plot = scene.plot();
+  const double y = toY(scene, static_cast<double>(*scene.capacityBytes));
+  painter.setPen(QPen(scene.theme.marker, 1.5, Qt::DashLine));
+  painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
+  painter.drawText(QRectF(plot.left() + 6, y - 19, plot.width() - 12, 18), kLine | static_cast<int>(Qt::AlignRight),
+                   QStringLiteral("capacity %1").arg(formatBytes(static_cast<double>(*scene.capacityBytes))));
+}
+
+// A small box with text, kept inside the plot.
+void paintTag(QPainter& painter, const MemoryScene& scene, QPointF at, const QString& text, const QColor& color) {
+  const QFontMetricsF metrics(painter.font());
+  const QRectF plot = scene.plot();
+  const double width = metrics.horizontalAdvance(text) + 12;
+  const double height = metrics.height() + 4;
+  const double left =
+      std::clamp(at.x() - width / 2, plot.left() + 2, std::max(plot.left() + 2, plot.right() - width - 2));
+  const QRectF box(left, std::max(plot.top() + 1, at.y() - height - 9), width, height);
+  painter.setRenderHint(QPainter::Antialiasing);
+  QPainterPath path;
+  path.addRoundedRect(box, 3, 3);
+  painter.fillPath(path, color);
+  QPainterPath tip;
+  tip.addPolygon(QPolygonF({at, at + QPointF(-4, -7), at + QPointF(4, -7)}));
+  painter.fillPath(tip, color);
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  painter.setPen(textOn(color));
+  painter.drawText(box, Qt::AlignCenter, text);
+}
+
+void paintPeak(QPainter& painter, const MemoryScene& scene) {
+  const MemoryPoint& peak = scene.memory->peak;
+  if (peak.totalBytes <= 0) return;
+  const double x = scene.plot().left() + scene.scale().toPixel(static_cast<double>(peak.time.ns()));
+  if (x < scene.plot().left() - 1 || x > scene.plot().right() + 1) return;
+  const QString text = QStringLiteral("peak %1 at %2")
+                           .arg(formatBytes(static_cast<double>(peak.totalBytes)),
+                                formatDuration(static_cast<double>(peak.time.ns()) - scene.originNs));
+  paintTag(painter, scene, QPointF(x, toY(scene, static_cast<double>(peak.totalBytes))), text, scene.theme.marker);
+}
+
+// Category, value at the peak or at the hovered instant.
+void paintLegend(QPainter& painter, const MemoryScene& scene) {
+  const QRectF plot = scene.plot();
+  const MemoryPoint* shown = scene.hoverNs ? memoryAt(*scene.memory, *scene.hoverNs) : &scene.memory->peak;
+  const double left = plot.right() + 18;
+  const double right = scene.area.right();
+  const auto categories = usedCategories(*scene.memory);
+  const double line = std::clamp((plot.height() - 4) / static_cast<double>(categories.size() + 2), 13.0, 21.0);
+  double y = plot.top() - 2;
+  QFont bold = painter.font();
+  const QFont plain = bold;
+  bold.setBold(true);
+  painter.setFont(bold);
+  painter.setPen(scene.theme.text);
+  painter.drawText(QRectF(left, y, right - left, line), kLine,
+                   scene.hoverNs ? QStringLiteral("at %1").arg(
+                                       formatTime(*scene.hoverNs - scene.originNs, scene.scale().nsPerPixel()))
+                                 : QStringLiteral("at the peak"));
+  painter.setFont(plain);
+  y += line;
+  for (const MemoryCategory category : categories) {
+    painter.fillRect(QRectF(left, y + (line - 11) / 2, 11, 11), scene.theme.memoryCategory(nameOf(category)));
+    painter.setPen(scene.theme.text);
+    painter.drawText(QRectF(left + 18, y, right - left - 18, line), kLine, toText(displayNameOf(category)));
+    const auto bytes = shown ? static_cast<double>(shown->bytes[static_cast<size_t>(category)]) : 0;
+    painter.drawText(QRectF(left + 18, y, right - left - 18, line), kLine | static_cast<int>(Qt::AlignRight),
+                     formatBytes(bytes));
+    y += line;
+  }
+  painter.setPen(scene.theme.grid.darker(120));
+  painter.drawLine(QPointF(left, y + 0.5), QPointF(right, y + 0.5));
+  painter.setPen(scene.theme.text);
+  painter.setFont(bold);
+  painter.drawText(QRectF(left + 18, y, right - left - 18, line), kLine, QStringLiteral("total"));
+  painter.drawText(QRectF(left + 18, y, right - left - 18, line), kLine | static_cast<int>(Qt::AlignRight),
+                   formatBytes(shown ? static_cast<double>(shown->totalBytes) : 0));
+  painter.setFont(plain);
+}
+
+void paintHover(QPainter& painter, const MemoryScene& scene) {
+  if (!scene.hoverNs) return;
+  const QRectF plot = scene.plot();
+  const double x = plot.left() + scene.scale().toPixel(*scene.hoverNs);
+  if (x < plot.left() || x > plot.right()) return;
+  painter.setPen(QPen(scene.theme.text, 1));
+  painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
+  if (const MemoryPoint* point = memoryAt(*scene.memory, *scene.hoverNs)) {
+    painter.setBrush(scene.theme.text);
+    painter.drawEllipse(QPointF(x, toY(scene, static_cast<double>(point->totalBytes))), 3, 3);
+    painter.setBrush(Qt::NoBrush);
+  }
+}
+
+}  // namespace
+
+QRectF MemoryScene::plot() const {
+  return {area.left() + kAxisWidth, area.top() + kTitleHeight, std::max(20.0, area.width() - kAxisWidth - kLegendWidth),
+          std::max(20.0, area.height() - kTitleHeight - (withTimeLabels ? kTimeHeight : 6))};
+}
+
+const MemoryPoint* memoryAt(const DeviceMemory& memory, double ns) {
+  const auto after = std::partition_point(memory.points.begin(), memory.points.end(), [ns](const MemoryPoint& point) {
+    return static_cast<double>(point.time.ns()) <= ns;
+  });
+  return after == memory.points.begin() ? nullptr : &*std::prev(after);
+}
+
+std::vector<const MemoryPoint*> memoryColumns(const DeviceMemory& memory, const TimeScale& scale, int width) {
+  std::vector<const MemoryPoint*> columns(static_cast<size_t>(std::max(width, 0)), nullptr);
+  const auto& points = memory.points;
+  if (points.empty()) return columns;
+  const double last = static_cast<double>(points.back().time.ns());
+  size_t next = static_cast<size_t>(std::partition_point(points.begin(), points.end(),
+                                                         [&](const MemoryPoint& point) {
+                                                           return static_cast<double>(point.time.ns()) <= scale.toNs(0);
+                                                         }) -
+                                    points.begin());
+  for (size_t x = 0; x < columns.size(); ++x) {
+    if (scale.toNs(static_cast<double>(x)) > last) break;
+    const double end = scale.toNs(static_cast<double>(x) + 1);
+    const MemoryPoint* best = next > 0 ? &points[next - 1] : nullptr;
+    for (; next < points.size() && static_cast<double>(points[next].time.ns()) < end; ++next) {
+      if (!best || points[next].totalBytes > best->totalBytes) best = &points[next];
+    }
+    columns[x] = best;
+  }
+  return columns;
+}
+
+std::vector<double> byteTicks(double top, int most) {
+  double step = 1;
+  while (top / step > most) step *= 2;
+  // 1, 2, 5, 10, 20, 50, 100, 200, 512 of a unit read better than 64, 128, 256.
+  double unit = 1;
+  while (unit * 1024 <= step) unit *= 1024;
+  for (const double multiple : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1024.0}) {
+    if (top / (multiple * unit) <= most) {
+      step = multiple * unit;
+      break;
+    }
+  }
+  std::vector<double> result;
+  for (double bytes = 0; bytes <= top; bytes += step) result.push_back(bytes);
+  return result;
+}
+
+std::vector<MemoryCategory> usedCategories(const DeviceMemory& memory) {
+  BytesByCategory most{};
+  for (const MemoryPoint& point : memory.points) {
+    for (size_t c = 0; c < kMemoryCategoryCount; ++c) most[c] = std::max(most[c], point.bytes[c]);
+  }
+  std::vector<MemoryCategory> used;
+  for (size_t c = 0; c < kMemoryCategoryCount; ++c) {
+    if (most[c] > 0) used.push_back(static_cast<MemoryCategory>(c));
+  }
+  return used;
+}
+
+void paintMemory(QPainter& painter, const MemoryScene& scene) {
+  if (!scene.memory) return;
+  const QRectF plot = scene.plot();
+  const QFont plain = painter.font();
+  QFont bold = plain;
+  bold.setBold(true);
+  painter.setFont(bold);
+  painter.setPen(scene.theme.text);
+  painter.drawText(QRectF(plot.left(), scene.area.top(), plot.width(), kTitleHeight - 4), kLine,
+                   QFontMetricsF(bold).elidedText(scene.title, Qt::ElideRight, plot.width()));
+  painter.setFont(plain);
+  paintAxes(painter, scene);
+  painter.save();
+  painter.setClipRect(plot, Qt::IntersectClip);
+  paintStack(painter, scene);
+  paintSteps(painter, scene);
+  if (scene.measured) {
+    QColor shade = scene.theme.accent;
+    shade.setAlphaF(0.12F);
+    const double x0 = plot.left() + scene.scale().toPixel(scene.measured->startNs);
+    const double x1 = plot.left() + scene.scale().toPixel(scene.measured->endNs);
+    painter.fillRect(QRectF(x0, plot.top(), x1 - x0, plot.height()), shade);
+  }
+  paintCapacity(painter, scene);
+  paintHover(painter, scene);
+  painter.restore();
+  painter.setPen(scene.theme.grid.darker(130));
+  painter.drawLine(plot.bottomLeft(), plot.bottomRight());
+  painter.drawLine(plot.topLeft(), plot.bottomLeft());
+  paintPeak(painter, scene);
+  paintLegend(painter, scene);
+}
+
+}  // namespace plumb::gui

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory over time, stacked by category. Geometry is pure; painting goes to any QPaintDevice.
+#pragma once
+#include <QPainter>
+#include <QRectF>
+#include <optional>
+#include <vector>
+
+#include "analyzer/analyses/memory.h"
+#include "analyzer/analyses/timeline_data.h"
+#include "gui/timeline/theme.h"
+#include "gui/timeline/time_scale.h"
+
+namespace plumb::gui {
+
+struct MemoryScene {
+  const DeviceMemory* memory = nullptr;
+  std::optional<int64_t> capacityBytes;  // of the device; none: not known
+  std::vector<timeline::Step> steps;     // of this process: marked on the time axis
+  TimeSpan span;
+  double originNs = 0;
+  double topBytes = 0;  // of the y axis; 0: from the peak. Panels side by side share one
+  QRectF area;
+  QString title;
+  Theme theme = Theme::light();
+  std::optional<double> hoverNs;  // reads the values of that instant
+  std::optional<TimeSpan> measured;
+  bool withTimeLabels = true;  // false: the panel below has them
+
+  [[nodiscard]] QRectF plot() const;
+  [[nodiscard]] TimeScale scale() const { return {span, plot().width()}; }
+};
+
+// The state at an instant: the last point not after it; null before the first.
+[[nodiscard]] const MemoryPoint* memoryAt(const DeviceMemory& memory, double ns);
+
+// One point a pixel: of the states that hold in a pixel the one with the largest total, so that no peak vanishes.
+// Null: nothing was known yet.
+[[nodiscard]] std::vector<const MemoryPoint*> memoryColumns(const DeviceMemory& memory, const TimeScale& scale,
+                                                            int width);
+
+// Round marks of a byte axis from 0 to about top: the step is 1, 2, 4, … times a power of 1024 or 2.
+[[nodiscard]] std::vector<double> byteTicks(double top, int most);
+
+// The categories that the recording uses, in stacking order.
+[[nodiscard]] std::vector<MemoryCategory> usedCategories(const DeviceMemory& memory);
+
+void paintMemory(QPainter& painter, const MemoryScene& scene);
+
+}  // namespace plumb::gui

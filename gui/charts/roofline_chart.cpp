@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/charts/roofline_chart.h"
+
+#include <QFontMetricsF>
+#include <QPainterPath>
+#include <QStringList>
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "gui/timeline/time_scale.h"
+
+namespace plumb::gui {
+namespace {
+
+constexpr double kLeft = 92;
+constexpr double kBottom = 66;
+constexpr double kTop = 40;
+constexpr double kRight = 16;
+constexpr int kLine = static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine);
+
+QString toText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+bool isMemory(const Roof& roof) { return roof.resource == "memory"; }
+bool isNetwork(const Roof& roof) { return roof.resource == "network"; }
+
+const Roof* memoryRoof(const DeviceRoofline& roofline) { return roofline.roof("memory"); }
+
+// "1", "10", "100 k", "0.01"
+QString decadeText(double value) { return value >= 1000 ? formatSi(value) : QString::number(value); }
+
+void paintAxes(QPainter& painter, const RooflineScene& scene) {
+  const QRectF plot = scene.plot();
+  const LogAxis x = scene.xAxis();
+  const LogAxis y = scene.yAxis();
+  const QFontMetricsF metrics(painter.font());
+  QColor faint = scene.theme.grid;
+  faint.setAlphaF(0.5F);
+  for (const double decade : x.decades()) {
+    for (int i = 2; i < 10; ++i) {
+      const double px = plot.left() + x.toPixel(decade * i);
+      if (px > plot.right()) break;
+      painter.setPen(faint);
+      painter.drawLine(QPointF(px, plot.top()), QPointF(px, plot.bottom()));
+    }
+    const double px = plot.left() + x.toPixel(decade);
+    painter.setPen(scene.theme.grid);
+    painter.drawLine(QPointF(px, plot.top()), QPointF(px, plot.bottom()));
+    painter.setPen(scene.theme.mutedText);
+    painter.drawText(QRectF(px - 40, plot.bottom() + 4, 80, 18), Qt::AlignCenter, decadeText(decade));
+  }
+  for (const double decade : y.decades()) {
+    for (int i = 2; i < 10; ++i) {
+      const double py = plot.bottom() - y.toPixel(decade * i);
+      if (py < plot.top()) break;
+      painter.setPen(faint);
+      painter.drawLine(QPointF(plot.left(), py), QPointF(plot.right(), py));
+    }
+    const double py = plot.bottom() - y.toPixel(decade);
+    painter.setPen(scene.theme.grid);
+    painter.drawLine(QPointF(plot.left(), py), QPointF(plot.right(), py));
+    painter.setPen(scene.theme.mutedText);
+    painter.drawText(QRectF(scene.area.left() + 18, py - 9, kLeft - 26, 18), kLine | static_cast<int>(Qt::AlignRight),
+                     formatSi(decade));
+  }
+  painter.setPen(scene.theme.text);
+  painter.drawText(QRectF(plot.left(), plot.bottom() + 21, plot.width(), 18), Qt::AlignCenter,
+                   QStringLiteral("arithmetic intensity [FLOP / byte of device memory]"));
+  painter.save();
+  painter.translate(scene.area.left() + metrics.height(), plot.center().y());
+  painter.rotate(-90);
+  painter.drawText(QRectF(-plot.height() / 2, -metrics.height() / 2 - 4, plot.height(), 18), Qt::AlignCenter,
+                   QStringLiteral("attained [FLOP/s]"));
+  painter.restore();
+}
+
+// A label with a ground of its own, so that lines do not run through it; moved up or down until it is free.
+void paintRoofLabel(QPainter& painter, const RooflineScene& scene, QPointF rightEnd, const QString& text,
+                    const QColor& color, std::vector<QRectF>& taken) {
+  const QFontMetricsF metrics(painter.font());
+  QRectF box(rightEnd.x() - metrics.horizontalAdvance(text) - 8, rightEnd.y() - metrics.height() - 3,
+             metrics.horizontalAdvance(text) + 8, metrics.height() + 2);
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    const bool hit =
+        std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(box); });
+    if (!hit) break;
+    box.translate(-box.width() - 12, 0);
+    if (box.left() < scene.plot().left() + 10) box.moveTo(rightEnd.x() - box.width(), box.top() - box.height());
+  }
+  taken.push_back(box);
+  QColor ground = scene.theme.background;
+  ground.setAlphaF(0.85F);
+  painter.fillRect(box, ground);
+  painter.setPen(color);
+  painter.drawText(box, Qt::AlignCenter, text);
+}
+
+void paintRoofs(QPainter& painter, const RooflineScene& scene) {
+  const QRectF plot = scene.plot();
+  const LogAxis x = scene.xAxis();
+  const LogAxis y = scene.yAxis();
+  const Roof* memory = memoryRoof(*scene.roofline);
+  std::vector<QRectF> taken;
+  double highest = 0;
+  painter.setRenderHint(QPainter::Antialiasing);
+  for (const Roof& roof : scene.roofline->roofs) {
+    if (isMemory(roof) || isNetwork(roof) || roof.perSecond <= 0) continue;
+    highest = std::max(highest, roof.perSecond);
+    const QColor color = scene.theme.dtype(roof.resource).darker(scene.theme.dark ? 90 : 120);
+    const double py = plot.bottom() - y.toPixel(roof.perSecond);
+    // The roof begins at the ridge: left of it memory is the limit.
+    const double ridge = memory ? std::clamp(x.toPixel(roof.perSecond / memory->perSecond), 0.0, plot.width()) : 0;
+    painter.setPen(QPen(color, 1.6, roof.source == RoofSource::Measured ? Qt::SolidLine : Qt::DashLine));
+    painter.drawLine(QPointF(plot.left() + ridge, py), QPointF(plot.right(), py));
+  }
+  for (const Roof& roof : scene.roofline->roofs) {
+    if (!isMemory(roof) || roof.perSecond <= 0) continue;
+    const double top = highest > 0 ? highest : y.high();
+    const double x0 = std::max(x.low(), y.low() / roof.perSecond);
+    const double x1 = std::min(x.high(), top / roof.perSecond);
+    if (x1 <= x0) continue;
+    const QPointF from(plot.left() + x.toPixel(x0), plot.bottom() - y.toPixel(x0 * roof.perSecond));
+    const QPointF to(plot.left() + x.toPixel(x1), plot.bottom() - y.toPixel(x1 * roof.perSecond));
+    painter.setPen(QPen(scene.theme.text, 1.6, roof.source == RoofSource::Measured ? Qt::SolidLine : Qt::DashLine));
+    painter.drawLine(from, to);
+    painter.save();
+    painter.translate(from + (to - from) * 0.10);
+    painter.rotate(std::atan2(to.y() - from.y(), to.x() - from.x()) * 180 / M_PI);
+    painter.setPen(scene.theme.text);
+    painter.drawText(QRectF(4, -21, 600, 18), kLine,
+                     QStringLiteral("memory %1B/s (%2)").arg(formatSi(roof.perSecond), toText(nameOf(roof.source))));
+    painter.restore();
+  }
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  for (const Roof& roof : scene.roofline->roofs) {
+    if (isMemory(roof) || isNetwork(roof) || roof.perSecond <= 0) continue;
+    const double py = plot.bottom() - y.toPixel(roof.perSecond);
+    const QColor color = scene.theme.dtype(roof.resource).darker(scene.theme.dark ? 90 : 140);
+    const QString unit = roof.tensorCores ? QStringLiteral(", tensor cores") : QString();
+    paintRoofLabel(painter, scene, QPointF(plot.right() - 4, py),
+                   QStringLiteral("%1 %2FLOP/s (%3%4)")
+                       .arg(toText(roof.resource), formatSi(roof.perSecond), toText(nameOf(roof.source)), unit),
+                   color, taken);
+  }
+}
+
+// The number of a point beside it, where it covers neither another number nor a small point's middle.
+void paintNumber(QPainter& painter, const RooflineScene& scene, QPointF center, double radius, int number,
+                 std::vector<QRectF>& taken) {
+  const QString text = QString::number(number);
+  const QFontMetricsF metrics(painter.font());
+  const QSizeF size(metrics.horizontalAdvance(text) + 2, metrics.height() - 2);
+  const double reach = radius + 3;
+  const std::vector<QPointF> offsets{{reach, -size.height() / 2},
+                                     {-reach - size.width(), -size.height() / 2},
+                                     {-size.width() / 2, -reach - size.height()},
+                                     {-size.width() / 2, reach},
+                                     {reach * 0.7, -reach * 0.7 - size.height()},
+                                     {-reach * 0.7 - size.width(), -reach * 0.7 - size.height()},
+                                     {reach * 0.7, reach * 0.7},
+                                     {-reach * 0.7 - size.width(), reach * 0.7}};
+  QRectF box(center + offsets.front(), size);
+  for (const QPointF& offset : offsets) {
+    const QRectF candidate(center + offset, size);
+    if (!scene.plot().contains(candidate)) continue;
+    if (std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(candidate); }))
+      continue;
+    box = candidate;
+    break;
+  }
+  taken.push_back(box);
+  painter.setPen(scene.theme.text);
+  painter.drawText(box, Qt::AlignCenter, text);
+}
+
+void paintPoints(QPainter& painter, const RooflineScene& scene) {
+  const auto& points = scene.roofline->points;
+  std::vector<QRectF> taken;
+  for (const RooflinePoint& point : points) {
+    if (const auto at = scene.position(point)) taken.emplace_back(at->x() - 4, at->y() - 4, 8, 8);
+  }
+  painter.setRenderHint(QPainter::Antialiasing);
+  // Large ones first, so that small ones are not hidden; the list is sorted by duration.
+  for (size_t i = 0; i < points.size(); ++i) {
+    const auto at = scene.position(points[i]);
+    if (!at) continue;
+    const double radius = scene.radius(points[i]);
+    QColor fill = scene.theme.dtype(points[i].precision);
+    const bool flagged = points[i].verdict == Verdict::AboveRoof;
+    const bool chosen = scene.selected == static_cast<int>(i) || scene.hovered == static_cast<int>(i);
+    fill.setAlphaF(0.72F);
+    painter.setBrush(fill);
+    painter.setPen(QPen(flagged ? scene.theme.marker : scene.theme.background, flagged ? 2.2 : 1));
+    if (points[i].source == WorkSource::Shape) {
+      painter.drawEllipse(*at, radius, radius);
+    } else {
+      painter.drawPolygon(QPolygonF({*at + QPointF(0, -radius * 1.25), *at + QPointF(radius * 1.25, 0),
+                                     *at + QPointF(0, radius * 1.25), *at + QPointF(-radius * 1.25, 0)}));
+    }
+    if (!chosen) continue;
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(scene.theme.accent, 2));
+    painter.drawEllipse(*at, radius + 4, radius + 4);
+  }
+  painter.setBrush(Qt::NoBrush);
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  for (size_t i = 0; i < points.size() && static_cast<int>(i) < scene.numbered; ++i) {
+    if (const auto at = scene.position(points[i]))
+      paintNumber(painter, scene, *at, scene.radius(points[i]), static_cast<int>(i) + 1, taken);
+  }
+}
+
+void paintLegend(QPainter& painter, const RooflineScene& scene) {
+  const QRectF plot = scene.plot();
+  const QFontMetricsF metrics(painter.font());
+  double x = plot.left();
+  const double y = plot.bottom() + 44;
+  const auto text = [&](const QString& label, double after) {
+    painter.setPen(scene.theme.text);
+    painter.drawText(QRectF(x, y, metrics.horizontalAdvance(label) + 4, 18), kLine, label);
+    x += metrics.horizontalAdvance(label) + after;
+  };
+  std::set<std::string> precisions;
+  std::set<WorkSource> sources;
+  bool flagged = false;
+  for (const RooflinePoint& point : scene.roofline->points) {
+    if (!scene.position(point)) continue;
+    precisions.insert(point.precision);
+    sources.insert(point.source);
+    flagged |= point.verdict == Verdict::AboveRoof;
+  }
+  for (const std::string& precision : precisions) {
+    painter.fillRect(QRectF(x, y + 4, 11, 11), scene.theme.dtype(precision));
+    x += 16;
+    text(toText(precision.empty() ? std::string("unknown") : precision), 16);
+  }
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setBrush(scene.theme.mutedText);
+  painter.setPen(Qt::NoPen);
+  if (sources.contains(WorkSource::Shape)) {
+    painter.drawEllipse(QPointF(x + 5, y + 9.5), 5, 5);
+    x += 16;
+    text(QStringLiteral("library call (FLOPs from its shape)"), 16);
+  }
+  if (sources.contains(WorkSource::Declared)) {
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(scene.theme.mutedText);
+    painter.drawPolygon(QPolygonF({{x + 6, y + 3}, {x + 12, y + 9}, {x + 6, y + 15}, {x, y + 9}}));
+    x += 18;
+    text(QStringLiteral("declared by the program (NVTX)"), 16);
+  }
+  if (flagged) {
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(scene.theme.marker, 2.2));
+    painter.drawEllipse(QPointF(x + 5, y + 9.5), 5, 5);
+    x += 16;
+    text(QStringLiteral("above a roof: check the inputs"), 16);
+  }
+  painter.setBrush(Qt::NoBrush);
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  if (!sources.empty()) text(QStringLiteral("area: total time"), 0);
+}
+
+}  // namespace
+
+LogAxis::LogAxis(double low, double high, double length)
+    : m_low(low), m_high(std::max(high, low * 10)), m_length(length) {}
+
+double LogAxis::toPixel(double value) const {
+  if (value <= 0) return 0;
+  return (std::log10(value) - std::log10(m_low)) / (std::log10(m_high) - std::log10(m_low)) * m_length;
+}
+
+double LogAxis::toValue(double pixel) const { return m_low * std::pow(m_high / m_low, pixel / m_length); }
+
+std::vector<double> LogAxis::decades() const {
+  std::vector<double> result;
+  const int first = static_cast<int>(std::ceil(std::log10(m_low) - 1e-9));
+  const int last = static_cast<int>(std::floor(std::log10(m_high) + 1e-9));
+  for (int exponent = first; exponent <= last; ++exponent) result.push_back(std::pow(10.0, exponent));
+  return result;
+}
+
+QRectF RooflineScene::plot() const {
+  return {area.left() + kLeft, area.top() + kTop, std::max(50.0, area.width() - kLeft - kRight),
+          std::max(50.0, area.height() - kTop - kBottom)};
+}
+
+LogAxis RooflineScene::xAxis() const {
+  double low = 0.1;
+  double high = 100;
+  const Roof* memory = memoryRoof(*roofline);
+  for (const RooflinePoint& point : roofline->points) {
+    if (!point.intensity || *point.intensity <= 0) continue;
+    low = std::min(low, *point.intensity / 1.5);
+    high = std::max(high, *point.intensity * 1.5);
+  }
+  for (const Roof& roof : roofline->roofs) {
+    if (memory && !isMemory(roof) && !isNetwork(roof) && memory->perSecond > 0)
+      high = std::max(high, roof.perSecond / memory->perSecond * 4);
+  }
+  return {std::max(low, 1e-6), std::min(high, 1e9), plot().width()};
+}
+
+LogAxis RooflineScene::yAxis() const {
+  double low = 1e30;
+  double high = 0;
+  for (const RooflinePoint& point : roofline->points) {
+    if (!point.flopsPerSecond || !point.intensity || *point.flopsPerSecond <= 0) continue;
+    low = std::min(low, *point.flopsPerSecond / 2);
+    high = std::max(high, *point.flopsPerSecond * 2);
+  }
+  for (const Roof& roof : roofline->roofs) {
+    if (isMemory(roof) || isNetwork(roof) || roof.perSecond <= 0) continue;
+    high = std::max(high, roof.perSecond * 2.5);
+    low = std::min(low, roof.perSecond / 1000);
+  }
+  if (high <= 0) return {1e6, 1e12, plot().height()};
+  return {std::max(low, high * 1e-9), high, plot().height()};
+}
+
+std::optional<QPointF> RooflineScene::position(const RooflinePoint& point) const {
+  if (!point.intensity || !point.flopsPerSecond || *point.intensity <= 0 || *point.flopsPerSecond <= 0)
+    return std::nullopt;
+  return QPointF(plot().left() + xAxis().toPixel(*point.intensity),
+                 plot().bottom() - yAxis().toPixel(*point.flopsPerSecond));
+}
+
+double RooflineScene::radius(const RooflinePoint& point) const {
+  const auto longest = roofline->points.empty()
+                           ? 1.0
+                           : static_cast<double>(std::max<int64_t>(1, roofline->points.front().duration.ns()));
+  return std::max(3.5, 20 * std::sqrt(static_cast<double>(point.duration.ns()) / longest));
+}
+
+std::optional<int> RooflineScene::pointAt(QPointF at) const {
+  // Small ones are on top.
+  for (size_t i = roofline->points.size(); i-- > 0;) {
+    const auto center = position(roofline->points[i]);
+    if (!center) continue;
+    const QPointF offset = at - *center;
+    const double reach = radius(roofline->points[i]) + 2;
+    if (offset.x() * offset.x() + offset.y() * offset.y() <= reach * reach) return static_cast<int>(i);
+  }
+  return std::nullopt;
+}
+
+void paintRoofline(QPainter& painter, const RooflineScene& scene) {
+  if (!scene.roofline) return;
+  const QRectF plot = scene.plot();
+  paintAxes(painter, scene);
+  painter.save();
+  painter.setClipRect(plot.adjusted(0, -30, 0, 0), Qt::IntersectClip);
+  paintRoofs(painter, scene);
+  paintPoints(painter, scene);
+  painter.restore();
+  painter.setPen(scene.theme.grid.darker(130));
+  painter.drawLine(plot.bottomLeft(), plot.bottomRight());
+  painter.drawLine(plot.topLeft(), plot.bottomLeft());
+  paintLegend(painter, scene);
+  QStringList notes;
+  if (scene.softwareDevice) notes << QStringLiteral("software device (CPU): times are CPU time, not a GPU's");
+  if (scene.roofline->roofs.empty()) notes << QStringLiteral("no roofs known for this device: run plumb calibrate");
+  const double known = static_cast<double>(scene.roofline->knownDuration.ns());
+  const double unknown = static_cast<double>(scene.roofline->unknownDuration.ns());
+  if (known + unknown > 0)
+    notes << QStringLiteral("FLOPs are known for %1 % of the compute kernels' time")
+                 .arg(known / (known + unknown) * 100, 0, 'f', 0);
+  painter.setPen(scene.theme.mutedText);
+  const QFontMetricsF metrics(painter.font());
+  painter.drawText(QRectF(plot.left(), scene.area.top(), plot.width(), 20), kLine,
+                   metrics.elidedText(notes.join(QStringLiteral(" · ")), Qt::ElideRight, plot.width()));
+}
+
+QString describe(const DeviceRoofline&, const RooflinePoint& point) {
+  QStringList lines;
+  lines << toText(point.operation.empty() ? point.name : point.operation + " · " + point.name);
+  lines << QStringLiteral("%1 kernels in %2 calls, %3 in all")
+               .arg(point.kernelCount)
+               .arg(point.count)
+               .arg(formatDuration(static_cast<double>(point.duration.ns())));
+  if (point.flopsPerSecond) lines << QStringLiteral("%1FLOP/s attained").arg(formatSi(*point.flopsPerSecond));
+  if (point.bytesPerSecond) lines << QStringLiteral("%1B/s attained").arg(formatSi(*point.bytesPerSecond));
+  if (point.intensity) lines << QStringLiteral("%1 FLOP/byte").arg(*point.intensity, 0, 'g', 3);
+  if (point.computeShare)
+    lines
+        << QStringLiteral("%1 % of the %2 roof").arg(*point.computeShare * 100, 0, 'f', 1).arg(toText(point.precision));
+  if (point.memoryShare) lines << QStringLiteral("%1 % of the memory roof").arg(*point.memoryShare * 100, 0, 'f', 1);
+  lines << QStringLiteral("%1 (FLOPs: %2)").arg(toText(nameOf(point.verdict)), toText(nameOf(point.source)));
+  if (!point.reason.empty()) lines << toText(point.reason);
+  return lines.join('\n');
+}
+
+}  // namespace plumb::gui

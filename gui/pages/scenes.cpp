@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/pages/scenes.h"
+
+#include <algorithm>
+
+#include "gui/timeline/timeline_painter.h"
+
+namespace plumb::gui {
+
+QString processText(const TraceData& data, ProcessId id) {
+  for (const plumb::Process& process : data.processes) {
+    if (process.id == id) return toQString(process.label());
+  }
+  return QStringLiteral("process %1").arg(id.value());
+}
+
+MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
+  MemoryScene scene;
+  scene.memory = &memory;
+  const Device* device = memory.device ? data.device(*memory.device) : nullptr;
+  scene.title = processText(data, memory.process);
+  if (device) scene.title += QStringLiteral(" · device %1, %2").arg(device->ordinal).arg(toQString(device->name));
+  if (device && device->memoryBytes > 0) {
+    scene.capacityBytes = device->memoryBytes;
+    scene.title += QStringLiteral(" · capacity %1").arg(formatBytes(static_cast<double>(device->memoryBytes)));
+  }
+  if (!memory.hasDeclarations) scene.title += QStringLiteral(" · the program named no memory");
+  for (const timeline::Step& step : data.timeline->steps) {
+    if (step.processId == memory.process.value()) scene.steps.push_back(step);
+  }
+  scene.originNs = static_cast<double>(data.timeline->extent.startNs);
+  double start = static_cast<double>(data.timeline->extent.startNs);
+  double end = static_cast<double>(data.timeline->extent.endNs);
+  if (!memory.points.empty()) {
+    const auto first = static_cast<double>(memory.points.front().time.ns());
+    const auto last = static_cast<double>(memory.points.back().time.ns());
+    if (data.timeline->sliceCount == 0) {
+      start = scene.originNs = first;
+      end = last;
+    }
+    start = std::min(start, first);
+    end = std::max(end, last);
+  }
+  scene.span = {start, std::max(end, start + kShortestSpanNs)};
+  return scene;
+}
+
+}  // namespace plumb::gui

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a trace's data to what the painters take: the same for the pages and for --render.
+#pragma once
+#include "gui/async/trace_data.h"
+#include "gui/charts/memory_chart.h"
+
+namespace plumb::gui {
+
+// Everything but area, topBytes and what the mouse does; the span is the whole recording.
+[[nodiscard]] MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory);
+
+// "rank 3", or the process's own label.
+[[nodiscard]] QString processText(const TraceData& data, ProcessId process);
+
+}  // namespace plumb::gui

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/timeline_painter.h"
+
+#include <QFontMetricsF>
+#include <QPainterPath>
+#include <QStringList>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "gui/timeline/visible_runs.h"
+
+namespace plumb::gui {
+namespace {
+
+using timeline::Lane;
+using timeline::Slice;
+using timeline::SliceKind;
+using timeline::SliceRef;
+using timeline::Track;
+
+QColor fillOf(const TimelineScene& scene, const Slice& slice) {
+  QColor color = slice.kind == SliceKind::kRange ? scene.theme.range(scene.timeline->names[slice.name])
+                                                 : scene.theme.kind(slice.kind);
+  if (scene.matches && !(*scene.matches)[slice.name]) color.setAlphaF(0.22F);
+  return color;
+}
+
+void paintLane(QPainter& painter, const TimelineScene& scene, const Lane& lane, const QRectF& area, bool withText) {
+  const TimeScale scale = scene.scale();
+  const QFontMetricsF metrics(painter.font());
+  for (const Run& run : visibleRuns(lane, scale, static_cast<int>(std::ceil(area.width())))) {
+    const Slice& slice = lane.slices[run.first];
+    QColor fill = fillOf(scene, slice);
+    const int width = run.x1 - run.x0;
+    // A pixel that is only partly busy is paler: a sparse stretch must not look like a busy one.
+    if (width == 1 && !scene.matches) fill.setAlphaF(std::max(0.35F, run.coverage));
+    // The gap after a block tells neighbours apart.
+    const double gap = width >= 4 ? 1 : 0;
+    const QRectF block(area.left() + run.x0, area.top(), width - gap, area.height() - 1);
+    painter.fillRect(block, fill);
+    if (!withText || run.count != 1 || width < 26) continue;
+    const QString name = toQString(scene.timeline->names[slice.name]);
+    const QString text = metrics.elidedText(name, Qt::ElideRight, block.width() - 6);
+    if (text.size() < 3 && text != name) continue;
+    painter.setPen(fill.alphaF() < 0.5F ? scene.theme.mutedText : textOn(fill));
+    painter.drawText(
+        block.adjusted(4, 0, -2, 0),
+        static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::AlignLeft) | static_cast<int>(Qt::TextSingleLine),
+        text);
+  }
+}
+
+void paintTriangle(QPainter& painter, QPointF center, bool folded, const QColor& color) {
+  QPainterPath path;
+  if (folded) {
+    path.moveTo(center + QPointF(-2.5, -4));
+    path.lineTo(center + QPointF(3, 0));
+    path.lineTo(center + QPointF(-2.5, 4));
+  } else {
+    path.moveTo(center + QPointF(-4, -2.5));
+    path.lineTo(center + QPointF(4, -2.5));
+    path.lineTo(center + QPointF(0, 3));
+  }
+  path.closeSubpath();
+  painter.fillPath(path, color);
+}
+
+void paintGrid(QPainter& painter, const TimelineScene& scene, const std::vector<Tick>& axisTicks) {
+  const QRectF plot = scene.plot();
+  const TimeScale scale = scene.scale();
+  painter.setPen(QPen(scene.theme.grid, 1));
+  for (const Tick& tick : axisTicks) {
+    const double x = std::round(plot.left() + scale.toPixel(tick.ns)) + 0.5;
+    painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
+  }
+}
+
+void paintRows(QPainter& painter, const TimelineScene& scene) {
+  const QRectF plot = scene.plot();
+  const auto& rows = scene.layout->rows();
+  const QFontMetricsF metrics(painter.font());
+  QFont bold = painter.font();
+  bold.setBold(true);
+  const QFont plain = painter.font();
+  for (size_t i = scene.layout->firstRowBelow(scene.scrollY); i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const double top = plot.top() + row.y - scene.scrollY;
+    if (top >= plot.bottom()) break;
+    const auto& process = scene.timeline->processes[row.process];
+    if (row.kind == RowKind::kProcess) {
+      painter.fillRect(QRectF(0, top, scene.size.width(), row.height), scene.theme.panel);
+      paintTriangle(painter, QPointF(12, top + row.height / 2), row.collapsed, scene.theme.mutedText);
+      painter.setFont(bold);
+      painter.setPen(scene.theme.text);
+      const QString label =
+          QFontMetricsF(bold).elidedText(toQString(process.label), Qt::ElideRight, scene.size.width() - 32);
+      painter.drawText(QRectF(24, top, scene.size.width() - 28, row.height),
+                       static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine), label);
+      painter.setFont(plain);
+      continue;
+    }
+    const Track& track = process.tracks[row.track];
+    paintTriangle(painter, QPointF(16, top + std::min(row.height, scene.layout->metrics().laneHeight) / 2),
+                  row.collapsed, scene.theme.grid.darker(120));
+    painter.setPen(scene.theme.mutedText);
+    // A thin row's name needs more height than the row has.
+    const double line = std::max(scene.layout->laneHeight(row), metrics.height());
+    const double lineTop = top + (scene.layout->laneHeight(row) - line) / 2;
+    painter.drawText(QRectF(26, lineTop, scene.gutterWidth - 34, line),
+                     static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine),
+                     metrics.elidedText(toQString(track.label), Qt::ElideMiddle, scene.gutterWidth - 34));
+    painter.save();
+    painter.setClipRect(plot, Qt::IntersectClip);
+    for (uint32_t lane = 0; lane < track.lanes.size(); ++lane) {
+      const QRectF area(plot.left(), plot.top() + scene.layout->laneTop(row, lane) - scene.scrollY, plot.width(),
+                        scene.layout->laneHeight(row));
+      if (area.bottom() < plot.top()) continue;
+      if (area.top() > plot.bottom()) break;
+      paintLane(painter, scene, track.lanes[lane], area, !row.collapsed);
+    }
+    painter.restore();
+  }
+}
+
+void outline(QPainter& painter, const TimelineScene& scene, const SliceRef& ref, const QColor& color, double width) {
+  QRectF rect = scene.sliceRect(ref);
+  if (rect.isEmpty()) return;
+  const QRectF plot = scene.plot();
+  rect = rect.intersected(QRectF(plot.left() - 4, plot.top() - 40, plot.width() + 8, plot.height() + 80));
+  if (rect.isEmpty()) return;
+  painter.setPen(QPen(color, width));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRect(rect.adjusted(0, 0, -0.5, -0.5));
+}
+
+// From the end of a launch down to the start of the work that it caused.
+void paintArrow(QPainter& painter, const TimelineScene& scene, const SliceRef& host, const SliceRef& work) {
+  const QRectF from = scene.sliceRect(host);
+  const QRectF to = scene.sliceRect(work);
+  if (from.isEmpty() || to.isEmpty()) return;
+  const bool down = to.top() >= from.top();
+  const QPointF begin(from.right(), from.center().y());
+  const QPointF end(to.left(), to.center().y());
+  const double reach = std::clamp(std::abs(end.x() - begin.x()) / 2, 12.0, 80.0);
+  QPainterPath path(begin);
+  path.cubicTo(begin + QPointF(reach, down ? 6 : -6), end - QPointF(reach, down ? 6 : -6), end - QPointF(4, 0));
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(scene.theme.accent, 1.5));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawPath(path);
+  QPainterPath head(end);
+  head.lineTo(end + QPointF(-7, -3.5));
+  head.lineTo(end + QPointF(-7, 3.5));
+  head.closeSubpath();
+  painter.fillPath(head, scene.theme.accent);
+  painter.setRenderHint(QPainter::Antialiasing, false);
+}
+
+void paintMarks(QPainter& painter, const TimelineScene& scene) {
+  painter.save();
+  painter.setClipRect(scene.plot());
+  if (scene.hovered && scene.hovered != scene.selected) outline(painter, scene, *scene.hovered, scene.theme.text, 1);
+  if (scene.selected) {
+    constexpr size_t kMostArrows = 64;  // a graph launch can have thousands of nodes
+    const auto linked = timeline::linkedSlices(*scene.timeline, *scene.selected);
+    const bool isHost = scene.timeline->slice(*scene.selected).kind == SliceKind::kApiCall;
+    const bool isCollective = scene.timeline->slice(*scene.selected).kind == SliceKind::kCollective;
+    for (size_t i = 0; i < std::min(linked.size(), kMostArrows); ++i) {
+      outline(painter, scene, linked[i], scene.theme.accent, 1.5);
+      if (isCollective) continue;
+      paintArrow(painter, scene, isHost ? *scene.selected : linked[i], isHost ? linked[i] : *scene.selected);
+    }
+    outline(painter, scene, *scene.selected, scene.theme.accent, 2);
+  }
+  painter.restore();
+}
+
+void paintMeasured(QPainter& painter, const TimelineScene& scene) {
+  if (!scene.measured) return;
+  const QRectF plot = scene.plot();
+  const TimeScale scale = scene.scale();
+  const double x0 = std::clamp(plot.left() + scale.toPixel(scene.measured->startNs), plot.left() - 1, plot.right() + 1);
+  const double x1 = std::clamp(plot.left() + scale.toPixel(scene.measured->endNs), plot.left() - 1, plot.right() + 1);
+  if (x1 < plot.left() || x0 > plot.right()) return;
+  QColor shade = scene.theme.accent;
+  shade.setAlphaF(0.10F);
+  painter.fillRect(QRectF(x0, 0, x1 - x0, scene.size.height()), shade);
+  painter.setPen(QPen(scene.theme.accent, 1));
+  painter.drawLine(QPointF(x0, 0), QPointF(x0, scene.size.height()));
+  painter.drawLine(QPointF(x1, 0), QPointF(x1, scene.size.height()));
+  const QString label = formatDuration(scene.measured->length());
+  const QFontMetricsF metrics(painter.font());
+  const double width = metrics.horizontalAdvance(label) + 10;
+  const double left = std::clamp((x0 + x1 - width) / 2, plot.left(), std::max(plot.left(), plot.right() - width));
+  const QRectF box(left, 1, width, scene.axisHeight - 3);
+  painter.fillRect(box, scene.theme.accent);
+  painter.setPen(textOn(scene.theme.accent));
+  painter.drawText(box, Qt::AlignCenter, label);
+}
+
+void paintAxis(QPainter& painter, const TimelineScene& scene, const std::vector<Tick>& axisTicks) {
+  const QRectF plot = scene.plot();
+  const TimeScale scale = scene.scale();
+  painter.fillRect(QRectF(0, 0, scene.size.width(), scene.axisHeight), scene.theme.panel);
+  painter.setPen(scene.theme.mutedText);
+  painter.drawText(QRectF(12, 0, scene.gutterWidth - 16, scene.axisHeight - 2),
+                   static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine),
+                   QStringLiteral("time since start"));
+  const QFontMetricsF metrics(painter.font());
+  for (const Tick& tick : axisTicks) {
+    const double x = plot.left() + scale.toPixel(tick.ns);
+    const double width = metrics.horizontalAdvance(tick.label) + 4;
+    painter.setPen(scene.theme.grid.darker(130));
+    painter.drawLine(QPointF(x, scene.axisHeight - 6), QPointF(x, scene.axisHeight));
+    // Labels stay inside the picture; one at the edge would be cut.
+    if (x - width / 2 < scene.gutterWidth - 8 || x + width / 2 > scene.size.width()) continue;
+    painter.setPen(scene.theme.text);
+    painter.drawText(QRectF(x - width / 2, 2, width, scene.axisHeight - 9), Qt::AlignCenter, tick.label);
+  }
+  painter.setPen(scene.theme.grid.darker(115));
+  painter.drawLine(QPointF(0, scene.axisHeight - 0.5), QPointF(scene.size.width(), scene.axisHeight - 0.5));
+}
+
+}  // namespace
+
+const Row* TimelineScene::rowAt(QPointF point) const {
+  return point.y() < axisHeight ? nullptr : layout->rowAt(point.y() - axisHeight + scrollY);
+}
+
+std::optional<SliceRef> TimelineScene::sliceAt(QPointF point) const {
+  if (!plot().contains(point)) return std::nullopt;
+  const Row* row = rowAt(point);
+  if (!row || row->kind != RowKind::kTrack) return std::nullopt;
+  const auto& lanes = timeline->processes[row->process].tracks[row->track].lanes;
+  const auto lane = layout->laneAt(*row, point.y() - axisHeight + scrollY, lanes.size());
+  if (!lane) return std::nullopt;
+  const double x = point.x() - gutterWidth;
+  // A folded track paints all lanes over each other, the innermost last.
+  const uint32_t deepest = row->collapsed ? static_cast<uint32_t>(lanes.size()) - 1 : *lane;
+  for (uint32_t l = deepest + 1; l-- > *lane;) {
+    const int64_t index = gui::sliceAt(lanes[l], scale(), x, row->collapsed ? 0 : 2);
+    if (index >= 0) return SliceRef{row->process, row->track, l, static_cast<uint32_t>(index)};
+  }
+  return std::nullopt;
+}
+
+QRectF TimelineScene::sliceRect(const SliceRef& ref) const {
+  const Row* row = layout->trackRow(ref.process, ref.track);
+  if (!row) return {};
+  const PixelSpan pixels = pixelSpan(timeline->slice(ref), scale());
+  return {gutterWidth + pixels.x0, axisHeight + layout->laneTop(*row, ref.lane) - scrollY, pixels.x1 - pixels.x0,
+          layout->laneHeight(*row) - 1};
+}
+
+void paintTimeline(QPainter& painter, const TimelineScene& scene) {
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  painter.fillRect(QRectF(QPointF(0, 0), scene.size), scene.theme.background);
+  if (!scene.timeline || !scene.layout) return;
+  const auto axisTicks = ticks(scene.scale(), scene.originNs, 96);
+  painter.save();
+  painter.setClipRect(QRectF(0, scene.axisHeight, scene.size.width(), scene.size.height() - scene.axisHeight),
+                      Qt::IntersectClip);
+  paintGrid(painter, scene, axisTicks);
+  paintRows(painter, scene);
+  painter.setPen(scene.theme.grid);
+  painter.drawLine(QPointF(scene.gutterWidth - 0.5, scene.axisHeight),
+                   QPointF(scene.gutterWidth - 0.5, scene.size.height()));
+  painter.restore();
+  paintMarks(painter, scene);
+  paintAxis(painter, scene, axisTicks);
+  paintMeasured(painter, scene);
+}
+
+double paintLegend(QPainter& painter, const timeline::Timeline& timeline, const Theme& theme, QPointF topLeft,
+                   double width) {
+  static constexpr std::array<std::pair<SliceKind, const char*>, 9> kEntries{
+      {{SliceKind::kKernel, "compute kernel"},
+       {SliceKind::kCommunication, "communication kernel"},
+       {SliceKind::kCopy, "memory copy"},
+       {SliceKind::kSet, "memory set"},
+       {SliceKind::kCollective, "collective (NCCL)"},
+       {SliceKind::kApiCall, "CUDA API call"},
+       {SliceKind::kSynchronization, "synchronization"},
+       {SliceKind::kRange, "NVTX range (coloured by name)"},
+       {SliceKind::kStep, "training step"}}};
+  std::array<bool, kEntries.size()> present{};
+  for (const auto& process : timeline.processes) {
+    for (const auto& track : process.tracks) {
+      for (const auto& lane : track.lanes) {
+        // The kinds of a lane differ only on streams; the start of a lane is enough for the others.
+        const size_t lookedAt =
+            track.kind == timeline::TrackKind::kStream ? lane.slices.size() : std::min<size_t>(lane.slices.size(), 1);
+        for (size_t i = 0; i < lookedAt; ++i) present[static_cast<size_t>(lane.slices[i].kind)] = true;
+      }
+    }
+  }
+  const QFontMetricsF metrics(painter.font());
+  const double line = metrics.height() + 6;
+  double x = topLeft.x();
+  double y = topLeft.y();
+  for (const auto& [kind, text] : kEntries) {
+    if (!present[static_cast<size_t>(kind)]) continue;
+    const double needed = 12 + 6 + metrics.horizontalAdvance(QLatin1String(text)) + 18;
+    if (x + needed > topLeft.x() + width && x > topLeft.x()) {
+      x = topLeft.x();
+      y += line;
+    }
+    painter.fillRect(QRectF(x, y + (line - 11) / 2, 11, 11), theme.kind(kind));
+    painter.setPen(theme.text);
+    painter.drawText(QRectF(x + 17, y, needed, line),
+                     static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine), QLatin1String(text));
+    x += needed;
+  }
+  return y + line - topLeft.y();
+}
+
+QString describe(const timeline::Timeline& timeline, const SliceRef& ref, double originNs) {
+  const Slice& slice = timeline.slice(ref);
+  const auto& process = timeline.processes[ref.process];
+  QStringList lines;
+  lines << toQString(timeline.names[slice.name]);
+  lines << QStringLiteral("%1 · %2").arg(QLatin1String(timeline::kindName(slice.kind)),
+                                         formatDuration(static_cast<double>(slice.durationNs)));
+  lines << QStringLiteral("starts at %1").arg(formatTime(static_cast<double>(slice.startNs) - originNs, 1000));
+  if (slice.note) lines << toQString(timeline.names[slice.note]);
+  const QString rank =
+      process.rank ? QStringLiteral("rank %1").arg(*process.rank) : QStringLiteral("pid %1").arg(process.pid);
+  lines << QStringLiteral("%1 · %2").arg(rank, toQString(timeline.track(ref).label));
+  return lines.join('\n');
+}
+
+}  // namespace plumb::gui

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline as a widget: turns input into changes of ViewState and paints what it says.
+#pragma once
+#include <QAbstractScrollArea>
+#include <QElapsedTimer>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "gui/state/view_state.h"
+#include "gui/timeline/timeline_painter.h"
+
+namespace plumb::gui {
+
+class TimelineView : public QAbstractScrollArea {
+  Q_OBJECT
+
+ public:
+  explicit TimelineView(ViewState& state, QWidget* parent = nullptr);
+
+  // Shows a timeline; null: nothing. The scene's origin is the start of its extent.
+  void setTimeline(std::shared_ptr<const timeline::Timeline> timeline);
+  // By name index: 1 keeps its colour; empty: no search.
+  void setMatches(std::vector<char> matches);
+  // Brings the selected slice into view: scrolls to its track and moves the time span if it lies outside.
+  void reveal(const timeline::SliceRef& ref);
+  // Fits the selection, or without one the measured span.
+  void zoomToSelection();
+  void setFolding(const Folding& folding);
+  [[nodiscard]] const Folding& folding() const { return m_folding; }
+  [[nodiscard]] TimelineScene scene() const;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void changeEvent(QEvent* event) override;
+  bool viewportEvent(QEvent* event) override;
+
+ private:
+  enum class Drag { kNone, kPending, kPan, kMeasure };
+
+  void rebuildLayout();
+  void updateScrollBar();
+  void zoomAt(double x, double factor);
+  void pan(double pixels);
+  // Several steps of one gesture within a short time become one entry of the zoom history.
+  ViewState::History gesture();
+  void selectNeighbour(int offset);
+  void selectOtherLane(int direction);
+  bool showTip(QPoint position, QPoint globalPosition);
+  void fold(const Row& row);
+
+  ViewState& m_state;
+  std::shared_ptr<const timeline::Timeline> m_timeline;
+  Folding m_folding;
+  TrackLayout m_layout;
+  Theme m_theme;
+  std::vector<char> m_matches;
+  std::optional<timeline::SliceRef> m_hovered;
+  Drag m_drag = Drag::kNone;
+  QPointF m_pressed;
+  QPointF m_dragged;
+  QElapsedTimer m_sinceGesture;
+};
+
+}  // namespace plumb::gui
