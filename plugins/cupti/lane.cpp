@@ -98,6 +98,9 @@ bool Lane::onCuda() noexcept {
   if (m_attached.load(std::memory_order_acquire)) {
     return true;
   }
+  if (m_refused || m_dead.load(std::memory_order_relaxed)) {
+    return false;
+  }
   char path[4096];
   void* library = openCupti(path, sizeof path);
   if (!library) {
@@ -226,6 +229,7 @@ void Lane::filterApiCalls() noexcept {
 }
 
 bool Lane::turnOff(Problem problem, CUptiResult result, const char* detail) noexcept {
+  m_refused = problem != Problem::kNoLibrary;
   const char* reason = "?";
   if (m_table.getResultString) {
     m_table.getResultString(result, &reason);

@@ -72,6 +72,7 @@ class Lane {
   std::atomic<bool> m_dead{false};
   std::atomic<bool> m_noPatience{false};  // the ring stayed full: do not hold CUPTI's worker up again
   bool m_saidNoLibrary = false;
+  bool m_refused = false;  // libcupti said no: asking again would only repeat the diagnostic
   BufferPool m_pool;
   ApiNames m_names;
   std::atomic<uint32_t> m_deviceOfContext[kContexts]{};  // device ordinal + 1
