@@ -2,6 +2,7 @@
 // The GPU work of a trace, sorted into compute, communication and memory; what most analyses start from.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -41,6 +42,19 @@ class CommunicationClassifier {
   std::unordered_map<ProcessId, std::unordered_set<Correlation>> m_correlations;
   std::unordered_map<StringId, bool> m_byName;
 };
+
+// One kernel, copy or set.
+struct GpuEvent {
+  ProcessId process;
+  DeviceId device;
+  Correlation correlation;
+  GpuEventKind kind = GpuEventKind::Compute;
+  bool isTimed = true;  // false: no usable time, `time` is empty
+  Interval time;
+};
+// Every kernel, copy and set, in the order of the tables.
+[[nodiscard]] Status forEachGpuEvent(Trace& trace, CommunicationClassifier& classifier,
+                                     const std::function<void(const GpuEvent&)>& take);
 
 // All GPU work of one device as one process sees it.
 struct GpuActivity {

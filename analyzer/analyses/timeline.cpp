@@ -53,6 +53,7 @@ class Loader {
       if (const Status status = (this->*part)(); !status.ok()) return status.error();
     }
     closeOpenRanges();
+    projectOntoDevice();
     buildTracks();
     indexTimeline(m_timeline);
     return std::move(m_timeline);
@@ -142,7 +143,7 @@ class Loader {
   std::vector<Slice>& streamTrack(int64_t process, int64_t streamId) {
     const auto found = m_streams.find(streamId);
     const int64_t order = found == m_streams.end() ? streamId : found->second->number;
-    Draft& draft = m_drafts[{m_processIndex[process], 3, order, TrackKind::kStream, streamId}];
+    Draft& draft = m_drafts[{m_processIndex[process], 4, order, TrackKind::kStream, streamId}];
     if (draft.label.empty()) draft.label = streamLabel(process, streamId);
     return draft.slices;
   }
@@ -191,7 +192,7 @@ class Loader {
           Slice slice{s.integer(11),     s.integer(12), s.integer(1),          s.isNull(13) ? -1 : s.integer(13),
                       intern(s.text(2)), intern(note),  SliceKind::kCollective};
           if (!s.isNull(13)) m_collectiveNotes[{process, s.integer(13)}] = slice.note;
-          Draft& draft = m_drafts[{m_processIndex[process], 2, 0, TrackKind::kCollectives, s.integer(9)}];
+          Draft& draft = m_drafts[{m_processIndex[process], 3, 0, TrackKind::kCollectives, s.integer(9)}];
           if (draft.label.empty()) {
             std::array<char, 32> hash{};
             std::snprintf(hash.data(), hash.size(), "%" PRIx64, static_cast<uint64_t>(s.integer(9)));
@@ -318,6 +319,30 @@ class Loader {
         if (slice.durationNs == kOpen) slice.durationNs = std::max<int64_t>(0, ends[std::get<0>(key)] - slice.startNs);
       }
     }
+  }
+
+  void projectOntoDevice() {
+    std::map<uint32_t, std::vector<LaunchedWork>> work;
+    for (const auto& [key, draft] : m_drafts) {
+      if (std::get<3>(key) != TrackKind::kStream) continue;
+      for (const Slice& slice : draft.slices) {
+        work[std::get<0>(key)].push_back({slice.correlation, {slice.startNs, slice.endNs()}});
+      }
+    }
+    for (auto& [process, pieces] : work) {
+      std::sort(pieces.begin(), pieces.end(),
+                [](const LaunchedWork& a, const LaunchedWork& b) { return a.correlation < b.correlation; });
+    }
+    std::map<TrackKey, Draft> projections;
+    for (const auto& [key, draft] : m_drafts) {
+      const auto& [process, group, order, kind, id] = key;
+      const auto calls = m_drafts.find({process, group, order, TrackKind::kApiCalls, id});
+      if (kind != TrackKind::kRanges || calls == m_drafts.end()) continue;
+      Draft projection{draft.label + " on device", projectRanges(draft.slices, calls->second.slices, work[process])};
+      if (!projection.slices.empty())
+        projections[{process, 2, order, TrackKind::kProjection, id}] = std::move(projection);
+    }
+    m_drafts.merge(projections);
   }
 
   void buildTracks() {

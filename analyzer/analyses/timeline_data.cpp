@@ -41,6 +41,38 @@ class LaneEnds {
   std::vector<int64_t> m_tree;
 };
 
+// The hull of any run of windows, in O(log n).
+class Hulls {
+ public:
+  explicit Hulls(const std::vector<Window>& windows) : m_size(windows.size()), m_tree(2 * windows.size(), kEmpty) {
+    std::copy(windows.begin(), windows.end(), m_tree.begin() + static_cast<ptrdiff_t>(m_size));
+    for (size_t node = m_size; node-- > 1;) m_tree[node] = merged(m_tree[2 * node], m_tree[2 * node + 1]);
+  }
+
+  // Of [first, last); start > end when that is empty.
+  [[nodiscard]] Window of(size_t first, size_t last) const {
+    Window hull = kEmpty;
+    for (first += m_size, last += m_size; first < last; first /= 2, last /= 2) {
+      if (first & 1) hull = merged(hull, m_tree[first++]);
+      if (last & 1) hull = merged(hull, m_tree[--last]);
+    }
+    return hull;
+  }
+
+ private:
+  static constexpr Window kEmpty{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  static Window merged(const Window& a, const Window& b) {
+    return {std::min(a.startNs, b.startNs), std::max(a.endNs, b.endNs)};
+  }
+
+  size_t m_size;
+  std::vector<Window> m_tree;
+};
+
+bool outerFirst(const Slice& a, const Slice& b) {
+  return a.startNs != b.startNs ? a.startNs < b.startNs : a.durationNs > b.durationNs;
+}
+
 bool linkBefore(const Link& a, const Link& b) {
   return std::tie(a.process, a.correlation) < std::tie(b.process, b.correlation);
 }
@@ -48,9 +80,7 @@ bool linkBefore(const Link& a, const Link& b) {
 }  // namespace
 
 std::vector<Lane> assignLanes(std::vector<Slice> slices) {
-  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
-    return a.startNs != b.startNs ? a.startNs < b.startNs : a.durationNs > b.durationNs;
-  });
+  std::stable_sort(slices.begin(), slices.end(), outerFirst);
   std::vector<Lane> lanes;
   LaneEnds ends;
   for (const Slice& slice : slices) {
@@ -61,6 +91,42 @@ std::vector<Lane> assignLanes(std::vector<Slice> slices) {
   }
   for (Lane& lane : lanes) indexLane(lane);
   return lanes;
+}
+
+std::vector<Slice> projectRanges(std::vector<Slice> ranges, const std::vector<Slice>& calls,
+                                 const std::vector<LaunchedWork>& work) {
+  struct Call {
+    int64_t startNs;
+    Window device;
+  };
+  std::vector<Call> launches;
+  for (const Slice& call : calls) {
+    auto it = std::partition_point(work.begin(), work.end(),
+                                   [&](const LaunchedWork& w) { return w.correlation < call.correlation; });
+    // A graph launch has many pieces of work under one correlation id.
+    for (; it != work.end() && it->correlation == call.correlation; ++it)
+      launches.push_back({call.startNs, it->device});
+  }
+  std::sort(launches.begin(), launches.end(), [](const Call& a, const Call& b) { return a.startNs < b.startNs; });
+  std::vector<Window> windows;
+  for (const Call& call : launches) windows.push_back(call.device);
+  const Hulls hulls(windows);
+  const auto firstFrom = [&](int64_t ns) {
+    const auto it =
+        std::partition_point(launches.begin(), launches.end(), [ns](const Call& call) { return call.startNs < ns; });
+    return static_cast<size_t>(it - launches.begin());
+  };
+  // Enclosing ranges first: when they project onto the same span, that order tells which lies above.
+  std::stable_sort(ranges.begin(), ranges.end(), outerFirst);
+  std::vector<Slice> projected;
+  for (Slice range : ranges) {
+    const Window hull = hulls.of(firstFrom(range.startNs), firstFrom(range.endNs()));
+    if (hull.startNs > hull.endNs) continue;
+    range.startNs = hull.startNs;
+    range.durationNs = hull.endNs - hull.startNs;
+    projected.push_back(range);
+  }
+  return projected;
 }
 
 void indexLane(Lane& lane) {

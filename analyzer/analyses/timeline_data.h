@@ -41,7 +41,8 @@ struct Lane {
   std::vector<int64_t> busyBefore;
 };
 
-enum class TrackKind : uint8_t { kSteps, kRanges, kApiCalls, kStream, kCollectives };
+// kProjection: a thread's ranges at the time when the work launched in them ran on the device.
+enum class TrackKind : uint8_t { kSteps, kRanges, kApiCalls, kProjection, kStream, kCollectives };
 
 struct Track {
   TrackKind kind = TrackKind::kStream;
@@ -110,6 +111,17 @@ struct Timeline {
 // Puts slices into as few lanes as keep overlapping ones apart; nested ones come to lie below what encloses them.
 // Nothing is left out. O(n log n).
 [[nodiscard]] std::vector<Lane> assignLanes(std::vector<Slice> slices);
+
+// A span of device work and the correlation id of the call that launched it.
+struct LaunchedWork {
+  int64_t correlation = 0;
+  Window device;
+};
+
+// The ranges of a thread as the device saw them: from the first start to the last end of the work whose launch call, on
+// that thread, began inside the range. Ranges that launched nothing are left out. work must be sorted by correlation.
+[[nodiscard]] std::vector<Slice> projectRanges(std::vector<Slice> ranges, const std::vector<Slice>& calls,
+                                               const std::vector<LaunchedWork>& work);
 
 // Fills Lane::busyBefore.
 void indexLane(Lane& lane);

@@ -19,6 +19,8 @@ struct sqlite3_stmt;
 
 namespace plumb {
 
+struct ComputedTable;
+
 enum class ValueType { Integer, Real, Text, Blob, Null };
 
 // A prepared statement. Usage: while (s.next()) { … s.integer(0) … }  if (!s.status().ok()) return s.status().error();
@@ -77,6 +79,9 @@ class Database {
   [[nodiscard]] Result<Statement> prepare(std::string_view sql);
   // As prepare; `rest` gets what follows the first statement.
   [[nodiscard]] Result<Statement> prepare(std::string_view sql, std::string_view& rest);
+
+  // Adds a table whose rows are computed when a statement first reads it (computed_table.h).
+  [[nodiscard]] Status addTable(ComputedTable table);
 
   // Starts and ends a transaction, inside which every statement sees the same state of a growing file.
   [[nodiscard]] Status beginSnapshot();

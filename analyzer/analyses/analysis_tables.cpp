@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/analysis_tables.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/analyses/breakdown.h"
+#include "analyzer/analyses/collectives.h"
+#include "analyzer/analyses/memory.h"
+#include "analyzer/analyses/roofline.h"
+#include "analyzer/analyses/steps.h"
+#include "analyzer/trace/computed_table.h"
+
+namespace plumb {
+namespace {
+
+using Rows = Result<std::vector<CellRow>>;
+
+Cell cell(std::optional<int64_t> value) { return value ? Cell(*value) : Cell(nullptr); }
+Cell cell(std::optional<double> value) { return value ? Cell(*value) : Cell(nullptr); }
+Cell cell(Duration value) { return value.ns(); }
+Cell text(std::string_view value) { return std::string(value); }
+
+Cell pidOf(const Trace& trace, ProcessId id) {
+  const Process* process = trace.process(id);
+  return process ? Cell(process->pid) : Cell(nullptr);
+}
+Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
+  const Device* device = id ? trace.device(*id) : nullptr;
+  return device ? Cell(device->ordinal) : Cell(nullptr);
+}
+
+Rows breakdownRows(Trace& trace) {
+  auto devices = breakDown(trace);
+  if (!devices.ok()) return devices.error();
+  std::vector<CellRow> rows;
+  for (const DeviceBreakdown& device : devices.value()) {
+    const Breakdown& b = device.whole;
+    rows.push_back({cell(device.rank), pidOf(trace, device.process), ordinalOf(trace, device.device), cell(b.span),
+                    cell(b.busy), cell(b.compute), cell(b.communication), cell(b.overlap), cell(b.exposedCommunication),
+                    cell(b.memory), cell(b.exposedMemory), cell(b.idle),
+                    text(device.communicationSource == CommunicationSource::Records ? "records" : "names"),
+                    device.untimedEventCount});
+  }
+  return rows;
+}
+
+Rows stepRows(Trace& trace) {
+  auto ranks = findSteps(trace);
+  if (!ranks.ok()) return ranks.error();
+  std::vector<CellRow> rows;
+  for (const RankSteps& rank : ranks.value()) {
+    for (const Step& step : rank.steps) {
+      CellRow row = {cell(rank.rank), pidOf(trace, rank.process), step.number, int64_t{step.isWarmup},
+                     cell(step.host.length())};
+      if (step.gpu) {
+        const Breakdown& b = *step.gpu;
+        for (Cell value : {Cell(b.window.start.ns()), cell(b.span), cell(b.busy), cell(b.compute),
+                           cell(b.communication), cell(b.exposedCommunication), cell(b.exposedMemory), cell(b.idle)}) {
+          row.push_back(std::move(value));
+        }
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+Rows memoryRows(Trace& trace) {
+  auto memory = analyzeMemory(trace);
+  if (!memory.ok()) return memory.error();
+  std::vector<CellRow> rows;
+  for (const DeviceMemory& device : memory.value().devices) {
+    for (size_t i = 0; i < kMemoryCategoryCount; ++i) {
+      if (device.peak.bytes[i] == 0) continue;
+      rows.push_back({cell(device.rank), pidOf(trace, device.process), ordinalOf(trace, device.device), text("device"),
+                      text(nameOf(static_cast<MemoryCategory>(i))), device.peak.bytes[i], device.peak.totalBytes,
+                      device.peak.time.ns()});
+    }
+  }
+  for (const auto& other : memory.value().otherSpaces) {
+    const Process* process = trace.process(other.process);
+    for (const SpacePeak& peak : other.spaces) {
+      rows.push_back({cell(process ? process->rank : std::nullopt), pidOf(trace, other.process), nullptr,
+                      text(peak.space), text("unattributed"), peak.peakBytes, peak.peakBytes, peak.peakTime.ns()});
+    }
+  }
+  return rows;
+}
+
+Rows collectiveRows(Trace& trace) {
+  auto analysis = analyzeCollectives(trace);
+  if (!analysis.ok()) return analysis.error();
+  std::vector<CellRow> rows;
+  for (const CollectiveGroup& g : analysis.value().groups) {
+    const std::string name = g.communicatorName.empty()
+                                 ? fmt::format("0x{:x}", static_cast<uint64_t>(g.communicatorHash))
+                                 : g.communicatorName;
+    const bool timed = g.kernelTime.ns() > 0;
+    const bool complete = g.completeCount > 0;
+    rows.push_back({name, g.operation, g.datatype, g.rankCount, g.bytes, g.count,
+                    timed ? cell(g.kernelTime) : Cell(nullptr), timed ? cell(g.kernelMedian) : Cell(nullptr),
+                    cell(g.kernelAlgbw), cell(g.kernelBusbw), g.busFactor, g.completeCount,
+                    complete ? cell(g.transferTime) : Cell(nullptr), cell(g.transferAlgbw), cell(g.transferBusbw),
+                    complete ? cell(g.waitTime) : Cell(nullptr), complete ? cell(g.largestSkew) : Cell(nullptr),
+                    g.withoutKernel, g.sharedKernel});
+  }
+  return rows;
+}
+
+Rows rooflineRows(Trace& trace) {
+  auto devices = analyzeRoofline(trace);
+  if (!devices.ok()) return devices.error();
+  const auto percent = [](std::optional<double> share) { return share ? Cell(*share * 100) : Cell(nullptr); };
+  std::vector<CellRow> rows;
+  for (const DeviceRoofline& device : devices.value()) {
+    const Cell rank = cell(device.rank), pid = pidOf(trace, device.process), ordinal = ordinalOf(trace, device.device);
+    for (const RooflinePoint& p : device.points) {
+      rows.push_back({rank, pid, ordinal, p.name, p.operation, text(nameOf(p.source)), p.precision, p.count,
+                      cell(p.duration), p.flops, p.bytes > 0 ? Cell(p.bytes) : Cell(nullptr), cell(p.intensity),
+                      cell(p.flopsPerSecond), cell(p.bytesPerSecond), percent(p.computeShare), percent(p.memoryShare),
+                      text(nameOf(p.verdict)), p.reason});
+    }
+    for (const UnknownWork& work : device.withoutFlops) {
+      rows.push_back({rank, pid, ordinal, work.name, nullptr, nullptr, nullptr, work.count, cell(work.duration),
+                      nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, text(nameOf(Verdict::CannotSay)),
+                      text("no FLOPs known")});
+    }
+  }
+  return rows;
+}
+
+struct Table {
+  const char* name;
+  const char* columns;
+  Rows (*rows)(Trace&);
+};
+constexpr Table kTables[] = {
+    {"analysis_breakdown",
+     "rank INTEGER, pid INTEGER, device INTEGER, span_ns INTEGER, busy_ns INTEGER, compute_ns INTEGER, "
+     "communication_ns INTEGER,"
+     " overlap_ns INTEGER, exposed_communication_ns INTEGER, memory_ns INTEGER, exposed_memory_ns INTEGER, idle_ns "
+     "INTEGER,"
+     " communication_by TEXT, untimed INTEGER",
+     breakdownRows},
+    {"analysis_steps",
+     "rank INTEGER, pid INTEGER, step INTEGER, warmup INTEGER, host_ns INTEGER, start_ns INTEGER, span_ns INTEGER, "
+     "busy_ns INTEGER,"
+     " compute_ns INTEGER, communication_ns INTEGER, exposed_communication_ns INTEGER, exposed_memory_ns INTEGER, "
+     "idle_ns INTEGER",
+     stepRows},
+    {"analysis_memory",
+     "rank INTEGER, pid INTEGER, device INTEGER, space TEXT, category TEXT, bytes INTEGER, peak_bytes INTEGER, "
+     "peak_time_ns INTEGER",
+     memoryRows},
+    {"analysis_collectives",
+     "communicator TEXT, operation TEXT, datatype TEXT, ranks INTEGER, bytes INTEGER, calls INTEGER, total_ns INTEGER,"
+     " median_ns INTEGER, algbw_bytes_per_s REAL, busbw_bytes_per_s REAL, bus_factor REAL, complete INTEGER, "
+     "transfer_ns INTEGER,"
+     " transfer_algbw_bytes_per_s REAL, transfer_busbw_bytes_per_s REAL, wait_ns INTEGER, max_skew_ns INTEGER,"
+     " without_kernel INTEGER, shared_kernel INTEGER",
+     collectiveRows},
+    {"analysis_roofline",
+     "rank INTEGER, pid INTEGER, device INTEGER, name TEXT, operation TEXT, source TEXT, precision TEXT, calls INTEGER,"
+     " total_ns INTEGER, flops REAL, bytes REAL, intensity REAL, flops_per_s REAL, bytes_per_s REAL, compute_roof_pct "
+     "REAL,"
+     " memory_roof_pct REAL, verdict TEXT, reason TEXT",
+     rooflineRows},
+};
+
+}  // namespace
+
+Status registerAnalysisTables(Trace& trace) {
+  for (const Table& table : kTables) {
+    Status added =
+        trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows] { return rows(trace); }});
+    if (!added.ok()) return added;
+  }
+  return Unit{};
+}
+
+}  // namespace plumb

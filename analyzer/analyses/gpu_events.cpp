@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/gpu_events.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace plumb {
+namespace {
+
+constexpr int64_t kNoUsableTime = 1;  // event flag
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+struct PairHash {
+  size_t operator()(const std::pair<int64_t, int64_t>& pair) const {
+    return std::hash<int64_t>{}(pair.first * int64_t{0x9e3779b9} ^ pair.second);
+  }
+};
+
+}  // namespace
+
+std::string_view noteOf(CommunicationSource source) {
+  return source == CommunicationSource::Names ? " (communication: by name)" : "";
+}
+
+bool isCommunicationName(std::string_view kernelName) {
+  static constexpr std::array<std::string_view, 5> kLibraries = {"nccl", "rccl", "nvshmem", "deep_ep", "deepep"};
+  std::string name(kernelName);
+  std::transform(name.begin(), name.end(), name.begin(), lower);
+  return std::any_of(kLibraries.begin(), kLibraries.end(),
+                     [&](std::string_view library) { return name.find(library) != std::string::npos; });
+}
+
+Result<CommunicationClassifier> CommunicationClassifier::load(Trace& trace) {
+  CommunicationClassifier classifier(trace);
+  std::unordered_set<std::pair<int64_t, int64_t>, PairHash> causes;  // (process, external id) of collectives
+  auto collectives = trace.query("SELECT process_id, external_id FROM main.collective WHERE external_id IS NOT NULL");
+  if (!collectives.ok()) return collectives.error();
+  while (collectives.value().next()) causes.emplace(collectives.value().integer(0), collectives.value().integer(1));
+  if (const Status status = collectives.value().status(); !status.ok()) return status.error();
+  if (causes.empty()) return classifier;
+
+  auto links = trace.query("SELECT process_id, external_id, correlation FROM main.correlation_link");
+  if (!links.ok()) return links.error();
+  while (links.value().next()) {
+    if (causes.count({links.value().integer(0), links.value().integer(1)})) {
+      classifier.m_correlations[links.value().id<ProcessId>(0)].insert(links.value().id<Correlation>(2));
+    }
+  }
+  if (const Status status = links.value().status(); !status.ok()) return status.error();
+  return classifier;
+}
+
+CommunicationSource CommunicationClassifier::source(ProcessId process) const {
+  return m_correlations.count(process) ? CommunicationSource::Records : CommunicationSource::Names;
+}
+
+bool CommunicationClassifier::isCommunication(ProcessId process, Correlation correlation) const {
+  const auto recorded = m_correlations.find(process);
+  return recorded != m_correlations.end() && recorded->second.count(correlation);
+}
+
+bool CommunicationClassifier::isCommunication(ProcessId process, Correlation correlation, StringId kernelName) {
+  const auto recorded = m_correlations.find(process);
+  if (recorded != m_correlations.end()) return recorded->second.count(correlation);
+  const auto known = m_byName.find(kernelName);
+  if (known != m_byName.end()) return known->second;
+  return m_byName.emplace(kernelName, isCommunicationName(m_trace->text(kernelName))).first->second;
+}
+
+Status forEachGpuEvent(Trace& trace, CommunicationClassifier& classifier,
+                       const std::function<void(const GpuEvent&)>& take) {
+  struct Table {
+    const char* sql;
+    bool isKernel;
+  };
+  // The full name, because the short one lacks the namespace by which some libraries are known.
+  static constexpr Table kTables[] = {
+      {"SELECT process_id, device_id, correlation, start_ns, duration_ns, flags, name_id FROM main.kernel", true},
+      {"SELECT process_id, device_id, correlation, start_ns, duration_ns, flags FROM main.memory_copy", false},
+      {"SELECT process_id, device_id, correlation, start_ns, duration_ns, flags FROM main.memory_set", false}};
+  for (const Table& table : kTables) {
+    auto rows = trace.query(table.sql);
+    if (!rows.ok()) return rows.error();
+    Statement& row = rows.value();
+    while (row.next()) {
+      GpuEvent event;
+      event.process = row.id<ProcessId>(0);
+      event.device = row.id<DeviceId>(1);
+      event.correlation = row.id<Correlation>(2);
+      const int64_t start = row.integer(3), duration = row.integer(4);
+      event.isTimed = !(row.integer(5) & kNoUsableTime) && isUsableTime(start, duration);
+      if (event.isTimed) event.time = intervalOf(start, duration);
+      const bool communicates = table.isKernel
+                                    ? classifier.isCommunication(event.process, event.correlation, row.id<StringId>(6))
+                                    : classifier.isCommunication(event.process, event.correlation);
+      event.kind = communicates     ? GpuEventKind::Communication
+                   : table.isKernel ? GpuEventKind::Compute
+                                    : GpuEventKind::Memory;
+      take(event);
+    }
+    if (Status status = row.status(); !status.ok()) return status;
+  }
+  return Unit{};
+}
+
+Result<std::vector<GpuActivity>> loadGpuActivity(Trace& trace) {
+  auto classifier = CommunicationClassifier::load(trace);
+  if (!classifier.ok()) return classifier.error();
+
+  struct Collected {
+    GpuActivity activity;
+    std::array<std::vector<Interval>, 3> intervals;  // by GpuEventKind
+    bool any = false;
+  };
+  std::map<std::pair<ProcessId, DeviceId>, Collected> devices;
+  Collected* current = nullptr;  // of the last event: neighbours in the file are mostly of one device
+  const Status read = forEachGpuEvent(trace, classifier.value(), [&](const GpuEvent& event) {
+    if (!current || current->activity.process != event.process || current->activity.device != event.device) {
+      current = &devices[{event.process, event.device}];
+      current->activity.process = event.process;
+      current->activity.device = event.device;
+    }
+    GpuActivity& activity = current->activity;
+    ++activity.eventCount;
+    if (!event.isTimed) {
+      ++activity.untimedEventCount;
+      return;
+    }
+    activity.hull.start = current->any ? std::min(activity.hull.start, event.time.start) : event.time.start;
+    activity.hull.end = current->any ? std::max(activity.hull.end, event.time.end) : event.time.end;
+    current->any = true;
+    current->intervals[static_cast<size_t>(event.kind)].push_back(event.time);
+  });
+  if (!read.ok()) return read.error();
+
+  std::vector<GpuActivity> result;
+  for (auto& [key, collected] : devices) {
+    GpuActivity& activity = collected.activity;
+    activity.compute = IntervalSet::unionOf(std::move(collected.intervals[0]));
+    activity.communication = IntervalSet::unionOf(std::move(collected.intervals[1]));
+    activity.memory = IntervalSet::unionOf(std::move(collected.intervals[2]));
+    activity.communicationSource = classifier.value().source(activity.process);
+    if (const Process* process = trace.process(activity.process)) activity.rank = process->rank;
+    result.push_back(std::move(activity));
+  }
+  std::stable_sort(result.begin(), result.end(), [](const GpuActivity& a, const GpuActivity& b) {
+    return std::make_tuple(!a.rank, a.rank.value_or(0), a.process, a.device) <
+           std::make_tuple(!b.rank, b.rank.value_or(0), b.process, b.device);
+  });
+  return result;
+}
+
+}  // namespace plumb

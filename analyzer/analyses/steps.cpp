@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analyzer/analyses/launches.h"
+
+namespace plumb {
+namespace {
+
+constexpr double kWarmupShare = 0.10;
+constexpr double kWarmupDeviations = 3 * 1.4826;  // 1.4826: a normal distribution's standard deviation in MADs
+
+struct StepWork {
+  Interval hull;
+  int64_t count = 0;
+};
+
+Duration median(std::vector<Duration> values) { return percentile(std::move(values), 0.5); }
+
+Result<std::vector<RankSteps>> loadStepRanges(Trace& trace) {
+  auto rows = trace.query("SELECT process_id, id, start_ns, duration_ns FROM steps ORDER BY process_id, start_ns, id");
+  if (!rows.ok()) return rows.error();
+  std::vector<RankSteps> result;
+  Statement& row = rows.value();
+  while (row.next()) {
+    const auto process = row.id<ProcessId>(0);
+    if (result.empty() || result.back().process != process) {
+      RankSteps steps;
+      steps.process = process;
+      if (const Process* p = trace.process(process)) steps.rank = p->rank;
+      result.push_back(std::move(steps));
+    }
+    RankSteps& steps = result.back();
+    if (row.isNull(3) || !isUsableTime(row.integer(2), row.integer(3))) {
+      ++steps.openCount;
+      continue;
+    }
+    Step step;
+    step.number = static_cast<int64_t>(steps.steps.size()) + steps.openCount;
+    step.range = row.id<RangeId>(1);
+    step.host = intervalOf(row.integer(2), row.integer(3));
+    steps.steps.push_back(step);
+  }
+  if (const Status status = row.status(); !status.ok()) return status.error();
+  std::stable_sort(result.begin(), result.end(), [](const RankSteps& a, const RankSteps& b) {
+    return std::make_tuple(!a.rank, a.rank.value_or(0), a.process) <
+           std::make_tuple(!b.rank, b.rank.value_or(0), b.process);
+  });
+  return result;
+}
+
+// The step whose host range holds the moment, the one that began last if several do; -1: none. Steps are in order of
+// start.
+std::ptrdiff_t stepAt(const std::vector<Step>& steps, TimePoint t) {
+  auto after = std::partition_point(steps.begin(), steps.end(), [t](const Step& step) { return step.host.start <= t; });
+  constexpr int kNesting =
+      4;  // steps do not nest; a few levels are looked at for programs that name more than one range so
+  for (int i = 0; i < kNesting && after != steps.begin(); ++i) {
+    --after;
+    if (after->host.contains(t)) return after - steps.begin();
+  }
+  return -1;
+}
+
+void summarize(RankSteps& rank) {
+  rank.timesAreGpuSpans =
+      std::any_of(rank.steps.begin(), rank.steps.end(), [](const Step& step) { return step.gpu.has_value(); });
+  std::vector<Step*> counted;
+  std::vector<Duration> times;
+  for (Step& step : rank.steps) {
+    if (rank.timesAreGpuSpans && !step.gpu) continue;
+    counted.push_back(&step);
+    times.push_back(rank.timesAreGpuSpans ? step.gpu->span : step.host.length());
+  }
+  const size_t warmup = countWarmup(times);
+  rank.warmupCount = static_cast<int64_t>(warmup);
+  for (size_t i = 0; i < warmup; ++i) counted[i]->isWarmup = true;
+  times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(warmup));
+  if (times.empty()) return;
+  rank.statistics =
+      StepStatistics{static_cast<int64_t>(times.size()), median(times), percentile(times, 0.1), percentile(times, 0.9)};
+}
+
+}  // namespace
+
+const char* warmupRule() {
+  return "a first step is warm-up while its time differs from the median of the later half of the steps by more than "
+         "10 % "
+         "and by more than 3 robust standard deviations (1.4826 x median absolute deviation); at most half of the "
+         "steps, "
+         "and none of fewer than 3";
+}
+
+Duration percentile(std::vector<Duration> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double position = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  const double rest = position - static_cast<double>(below);
+  const double difference = static_cast<double>((values[above] - values[below]).ns());
+  return values[below] + Duration(std::llround(rest * difference));
+}
+
+size_t countWarmup(const std::vector<Duration>& stepTimes) {
+  if (stepTimes.size() < 3) return 0;
+  const std::vector<Duration> later(stepTimes.begin() + static_cast<std::ptrdiff_t>(stepTimes.size() / 2),
+                                    stepTimes.end());
+  const Duration middle = median(later);
+  std::vector<Duration> deviations;
+  for (const Duration time : later) deviations.push_back(Duration(std::abs((time - middle).ns())));
+  const double tolerance = std::max(kWarmupShare * static_cast<double>(middle.ns()),
+                                    kWarmupDeviations * static_cast<double>(median(deviations).ns()));
+  size_t count = 0;
+  while (count < stepTimes.size() / 2 && static_cast<double>(std::abs((stepTimes[count] - middle).ns())) > tolerance)
+    ++count;
+  return count;
+}
+
+Result<std::vector<RankSteps>> findSteps(Trace& trace) {
+  auto found = loadStepRanges(trace);
+  if (!found.ok() || found.value().empty()) return found;
+  std::vector<RankSteps>& ranks = found.value();
+
+  auto launches = LaunchIndex::load(trace);
+  if (!launches.ok()) return launches.error();
+  auto classifier = CommunicationClassifier::load(trace);
+  if (!classifier.ok()) return classifier.error();
+  std::map<ProcessId, RankSteps*> byProcess;
+  for (RankSteps& rank : ranks) byProcess[rank.process] = &rank;
+  std::map<std::pair<ProcessId, DeviceId>, std::vector<StepWork>> work;
+  const Status read = forEachGpuEvent(trace, classifier.value(), [&](const GpuEvent& event) {
+    const auto rank = byProcess.find(event.process);
+    if (rank == byProcess.end() || !event.isTimed) return;
+    const Launch* launch = launches.value().find(event.process, event.correlation);
+    if (!launch) return;
+    const std::ptrdiff_t step = stepAt(rank->second->steps, launch->start);
+    if (step < 0) return;
+    std::vector<StepWork>& steps = work[{event.process, event.device}];
+    steps.resize(rank->second->steps.size());
+    StepWork& mine = steps[static_cast<size_t>(step)];
+    mine.hull.start = mine.count ? std::min(mine.hull.start, event.time.start) : event.time.start;
+    mine.hull.end = mine.count ? std::max(mine.hull.end, event.time.end) : event.time.end;
+    ++mine.count;
+  });
+  if (!read.ok()) return read.error();
+
+  auto activities = loadGpuActivity(trace);
+  if (!activities.ok()) return activities.error();
+  std::map<ProcessId, int64_t> mostWork;
+  for (const GpuActivity& activity : activities.value()) {
+    const auto steps = work.find({activity.process, activity.device});
+    if (steps == work.end()) continue;
+    int64_t count = 0;
+    for (const StepWork& step : steps->second) count += step.count;
+    if (count <= mostWork[activity.process]) continue;
+    mostWork[activity.process] = count;
+    RankSteps& rank = *byProcess[activity.process];
+    rank.device = activity.device;
+    for (size_t i = 0; i < rank.steps.size(); ++i) {
+      const StepWork& mine = steps->second[i];
+      rank.steps[i].gpuEventCount = mine.count;
+      rank.steps[i].gpu = mine.count ? std::optional(breakDown(activity, mine.hull)) : std::nullopt;
+    }
+  }
+  for (RankSteps& rank : ranks) summarize(rank);
+  return found;
+}
+
+}  // namespace plumb

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of `plumb`. Each returns the program's exit code: 0 done, 1 it failed or the answer is no, 2 wrong usage
+// or an input that cannot be used.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/output.h"
+
+namespace plumb::cli {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kBadInput = 2;
+
+[[nodiscard]] int summarize(const std::string& file);
+
+struct ReportArguments {
+  std::string name;
+  std::string file;
+  Format format = Format::Table;
+  std::optional<long long> rank;
+  std::vector<std::string> folders;  // users' reports
+};
+[[nodiscard]] int runReport(const ReportArguments& arguments);
+[[nodiscard]] int listReports(const std::vector<std::string>& folders);
+// The columns of a report with their units.
+[[nodiscard]] int describeReport(const std::string& name, const std::vector<std::string>& folders);
+
+[[nodiscard]] int runQuery(const std::string& file, const std::string& sql, Format format);
+
+// Becomes the program of that name beside this one; returns only when it cannot.
+[[nodiscard]] int becomeSibling(const char* program, const std::vector<std::string>& arguments);
+
+// One line on standard error; returns `code`.
+int complain(const std::string& message, int code);
+
+}  // namespace plumb::cli

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/commands.h"
+#include "analyzer/cli/version.h"
+
+namespace plumb::cli {
+namespace {
+
+// Folders of users' reports; a later one's files win. This is the program's only look at the environment but NO_COLOR.
+std::vector<std::string> reportFolders() {
+  std::vector<std::string> folders;
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  if (config && *config) {
+    folders.push_back(std::string(config) + "/plumb/reports");
+  } else if (home && *home) {
+    folders.push_back(std::string(home) + "/.config/plumb/reports");
+  }
+  if (const char* named = std::getenv("PLUMB_REPORTS")) {
+    std::istringstream list(named);
+    for (std::string folder; std::getline(list, folder, ':');) {
+      if (!folder.empty()) folders.push_back(folder);
+    }
+  }
+  return folders;
+}
+
+const std::map<std::string, Format> kFormats = {{"table", Format::Table}, {"csv", Format::Csv}, {"json", Format::Json}};
+
+void addFormat(CLI::App* command, Format& format) {
+  command
+      ->add_option("--format", format, "table (default), csv or json; csv and json have plain numbers in ns and bytes")
+      ->transform(CLI::CheckedTransformer(kFormats, CLI::ignore_case))
+      ->type_name("FORMAT");
+}
+
+// Arguments after record, doctor and calibrate are not ours to read.
+bool isForLauncher(const std::string& command) {
+  return command == "record" || command == "doctor" || command == "calibrate";
+}
+
+struct Arguments {
+  std::string summaryFile, indexFile, queryFile, sql;
+  ReportArguments report;
+  Format queryFormat = Format::Table;
+  bool list = false, columns = false;
+};
+
+void describe(CLI::App& app, Arguments& arguments) {
+  app.set_version_flag("--version", std::string("plumb ") + kVersion);
+  app.require_subcommand(1);
+  app.footer(R"(Examples:
+  plumb record -o run.sqlite -- torchrun --nproc-per-node 2 train.py
+  plumb summary run.sqlite
+  plumb report kernels run.sqlite --rank 0
+  plumb report steps run.sqlite --format csv > steps.csv
+  plumb query run.sqlite "SELECT name, count(*) FROM kernels GROUP BY name"
+
+`plumb COMMAND --help` says more about a command. Exit code: 0 done, 1 failed, 2 wrong usage or unusable input.)");
+
+  // Listed for the help; main() hands these to plumb-launch before anything is parsed.
+  app.add_subcommand("record", "Run a program and record it into a trace file");
+  app.add_subcommand("doctor", "Say what can be recorded on this machine, and what is missing");
+  app.add_subcommand("calibrate", "Measure the device's roofs, for rooflines of later recordings");
+
+  CLI::App* summary = app.add_subcommand("summary", "What ran where, and where its time and memory went");
+  summary->add_option("FILE", arguments.summaryFile, "trace file")->required();
+
+  CLI::App* report = app.add_subcommand("report", "One table: kernels, copies, collectives, steps, memory …");
+  report->add_option("NAME", arguments.report.name, "which one: see --list");
+  report->add_option("FILE", arguments.report.file, "trace file");
+  report->add_option("--rank", arguments.report.rank, "only this rank");
+  report->add_flag("--list", arguments.list, "list the reports");
+  report->add_flag("--columns", arguments.columns, "describe the columns of NAME");
+  addFormat(report, arguments.report.format);
+  report->footer(
+      "A report is an .sql file; your own go into ~/.config/plumb/reports or a folder named by PLUMB_REPORTS.\n"
+      "Example: plumb report collectives run.sqlite --format json");
+
+  CLI::App* query = app.add_subcommand("query", "Run one SQL statement that reads");
+  query->add_option("FILE", arguments.queryFile, "trace file")->required();
+  query->add_option("SQL", arguments.sql, "the statement")->required();
+  addFormat(query, arguments.queryFormat);
+  query->footer(
+      "Views: kernels copies memory_sets api_calls ranges collectives allocations synchronizations streams processes\n"
+      "devices steps diagnostics; analyses: analysis_breakdown analysis_steps analysis_memory analysis_collectives\n"
+      "analysis_roofline; functions beside SQLite's: median(x) percentile(x, p) stddev(x).\n"
+      "Example: plumb query run.sqlite \"SELECT rank, sum(bytes) FROM copies GROUP BY rank\" --format csv");
+
+  CLI::App* index = app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes");
+  index->add_option("FILE", arguments.indexFile, "trace file")->required();
+}
+
+int runParsed(const CLI::App& app, Arguments& arguments) {
+  arguments.report.folders = reportFolders();
+  if (app.got_subcommand("summary")) return summarize(arguments.summaryFile);
+  if (app.got_subcommand("query")) return runQuery(arguments.queryFile, arguments.sql, arguments.queryFormat);
+  if (app.got_subcommand("index")) return becomeSibling("plumb-recorder", {"--finish", arguments.indexFile});
+  if (arguments.list) return listReports(arguments.report.folders);
+  if (arguments.report.name.empty())
+    return complain("Name a report: plumb report NAME FILE. `plumb report --list` lists them.", kBadInput);
+  if (arguments.columns) return describeReport(arguments.report.name, arguments.report.folders);
+  if (arguments.report.file.empty()) return complain("Name a trace file: plumb report NAME FILE.", kBadInput);
+  return runReport(arguments.report);
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> all(argv + 1, argv + argc);
+  if (!all.empty() && isForLauncher(all[0])) return becomeSibling("plumb-launch", all);
+  CLI::App app("Plumbline shows where the time and the memory of a GPU training run go.", "plumb");
+  Arguments arguments;
+  describe(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? kDone : kBadInput;
+  }
+  return runParsed(app, arguments);
+}
+
+}  // namespace
+}  // namespace plumb::cli
+
+int main(int argc, char** argv) {
+  try {
+    return plumb::cli::run(argc, argv);
+  } catch (const std::exception& failure) {
+    return plumb::cli::complain(failure.what(), plumb::cli::kFailed);
+  }
+}

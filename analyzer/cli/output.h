@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a statement as a table for people, CSV (RFC 4180) or JSON (an array of objects; integers are exact).
+#pragma once
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "analyzer/reports/reports.h"
+#include "analyzer/trace/database.h"
+
+namespace plumb::cli {
+
+enum class Format { Table, Csv, Json };
+
+// Writes all rows. `columns` gives units by name, with which a table shows "1.2 ms" instead of 1200000; CSV and JSON
+// always have the plain numbers. CSV and JSON are written row by row; a table needs the widths and is laid out in
+// blocks of rows.
+[[nodiscard]] Status writeRows(Statement& rows, Format format, const std::vector<ReportColumn>& columns,
+                               std::FILE* out);
+
+// A table of texts: columns as wide as they need, numbers to the right.
+class TextTable {
+ public:
+  enum class Align { Left, Right };
+  explicit TextTable(std::vector<std::string> headers, std::vector<Align> aligns)
+      : m_headers(std::move(headers)), m_aligns(std::move(aligns)) {}
+  void add(std::vector<std::string> row) { m_rows.push_back(std::move(row)); }
+  [[nodiscard]] bool empty() const { return m_rows.empty(); }
+  // With an indent before each line; no blanks at the ends of lines.
+  [[nodiscard]] std::string text(size_t indent = 0) const;
+
+ private:
+  std::vector<std::string> m_headers;
+  std::vector<Align> m_aligns;
+  std::vector<std::vector<std::string>> m_rows;
+};
+
+}  // namespace plumb::cli

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// plumb report, plumb query
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "analyzer/analyses/analysis_tables.h"
+#include "analyzer/cli/commands.h"
+#include "analyzer/cli/text.h"
+#include "analyzer/reports/reports.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb::cli {
+namespace {
+
+std::string namesOf(const std::vector<Report>& reports) {
+  std::string names;
+  for (const Report& report : reports) names += (names.empty() ? "" : ", ") + report.name;
+  return names;
+}
+
+}  // namespace
+
+int listReports(const std::vector<std::string>& folders) {
+  auto reports = findReports(folders);
+  if (!reports.ok()) return complain(reports.error().message, kBadInput);
+  for (const Report& report : reports.value()) {
+    fmt::print("{:<12}  {}{}\n", escaped(report.name), escaped(report.question),
+               report.origin == "built in" ? "" : fmt::format(" ({})", escaped(report.origin)));
+  }
+  fmt::print("\nThe columns of a report: plumb report NAME --columns\n");
+  return kDone;
+}
+
+int describeReport(const std::string& name, const std::vector<std::string>& folders) {
+  auto reports = findReports(folders);
+  if (!reports.ok()) return complain(reports.error().message, kBadInput);
+  for (const Report& report : reports.value()) {
+    if (report.name != name) continue;
+    fmt::print("{}: {}\n\n", escaped(report.title), escaped(report.question));
+    TextTable table({"column", "unit", "what it is"},
+                    {TextTable::Align::Left, TextTable::Align::Left, TextTable::Align::Left});
+    for (const ReportColumn& column : report.columns) {
+      table.add({escaped(column.name), escaped(column.unit), escaped(column.description)});
+    }
+    fmt::print("{}", table.text());
+    return kDone;
+  }
+  return complain(fmt::format("There is no report {}; there are: {}.", name, namesOf(reports.value())), kBadInput);
+}
+
+int runReport(const ReportArguments& arguments) {
+  auto reports = findReports(arguments.folders);
+  if (!reports.ok()) return complain(reports.error().message, kBadInput);
+  const auto report = std::find_if(reports.value().begin(), reports.value().end(),
+                                   [&](const Report& r) { return r.name == arguments.name; });
+  if (report == reports.value().end()) {
+    return complain(fmt::format("There is no report {}; there are: {}.", arguments.name, namesOf(reports.value())),
+                    kBadInput);
+  }
+  auto opened = Trace::open(arguments.file);
+  if (!opened.ok()) return complain(opened.error().message, kBadInput);
+  Trace& trace = opened.value();
+  if (const Status added = registerAnalysisTables(trace); !added.ok()) return complain(added.error().message, kFailed);
+  const Snapshot snapshot(trace);
+  if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
+  auto statement = trace.query(report->sql);
+  if (!statement.ok()) {
+    return complain(
+        fmt::format("The report {} ({}) failed: {}", report->name, report->origin, statement.error().message), kFailed);
+  }
+  if (const int parameter = statement.value().parameterIndex(":rank"); parameter > 0 && arguments.rank) {
+    statement.value().bind(parameter, static_cast<int64_t>(*arguments.rank));
+  } else if (arguments.rank) {
+    return complain(fmt::format("The report {} is about all ranks together: leave --rank out.", report->name),
+                    kBadInput);
+  }
+  const Status written = writeRows(statement.value(), arguments.format, report->columns, stdout);
+  return written.ok() ? kDone : complain(written.error().message, kFailed);
+}
+
+int runQuery(const std::string& file, const std::string& sql, Format format) {
+  auto opened = Trace::open(file);
+  if (!opened.ok()) return complain(opened.error().message, kBadInput);
+  Trace& trace = opened.value();
+  if (const Status added = registerAnalysisTables(trace); !added.ok()) return complain(added.error().message, kFailed);
+  const Snapshot snapshot(trace);
+  if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
+  auto statement = trace.database().prepare(sql);
+  if (!statement.ok()) return complain(statement.error().message, kBadInput);
+  const Status written = writeRows(statement.value(), format, {}, stdout);
+  return written.ok() ? kDone : complain(written.error().message, kFailed);
+}
+
+}  // namespace plumb::cli

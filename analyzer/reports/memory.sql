@@ -1,0 +1,14 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Peak memory
+-- What was in the device's memory when most of it was allocated, by category?
+-- rank: rank of the process; empty when the program set none
+-- pid: process id
+-- device: CUDA ordinal; empty for memory that is not on a device
+-- space: device, or pinned and others, which have their own peak
+-- category: declared by the program; unattributed: not named by it
+-- bytes (bytes): live at the peak
+-- share_pct (%): of the peak
+-- peak_bytes (bytes): all live allocations of the space at its peak
+-- peak_time_ns (ns): when that was, since the session's start
+SELECT rank, pid, device, space, category, bytes, 100.0 * bytes / nullif(peak_bytes, 0) AS share_pct, peak_bytes, peak_time_ns
+FROM analysis_memory WHERE :rank IS NULL OR rank = :rank;

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/trace/database.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "analyzer/trace/functions.h"
+#include "collector/schema/schema.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::string_view kMagic("SQLite format 3\0", 16);
+constexpr size_t kHeaderBytes = 100;
+constexpr size_t kWriteVersionOffset = 18;  // 2: write-ahead log
+
+struct Limit {
+  int id;
+  int value;
+};
+// Generous for real traces and queries, small enough that a hostile file or statement cannot take the machine.
+constexpr Limit kLimits[] = {
+    {SQLITE_LIMIT_LENGTH, 128 << 20}, {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},  {SQLITE_LIMIT_COLUMN, 500},
+    {SQLITE_LIMIT_EXPR_DEPTH, 200},   {SQLITE_LIMIT_COMPOUND_SELECT, 100}, {SQLITE_LIMIT_VDBE_OP, 1 << 20},
+    {SQLITE_LIMIT_FUNCTION_ARG, 32},  {SQLITE_LIMIT_ATTACHED, 0},          {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200},
+    {SQLITE_LIMIT_TRIGGER_DEPTH, 1},  {SQLITE_LIMIT_WORKER_THREADS, 0}};
+
+// Of all a statement can do, only reading is let through; the flags of the connection forbid the rest a second time.
+int allowReading(void*, int action, const char* first, const char*, const char*, const char*) {
+  static constexpr std::array<std::string_view, 12> kPragmas = {
+      "application_id", "compile_options", "database_list", "foreign_key_list", "function_list", "index_info",
+      "index_list",     "integrity_check", "quick_check",   "table_info",       "table_list",    "user_version"};
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_FUNCTION:
+    case SQLITE_RECURSIVE:
+    case SQLITE_TRANSACTION:
+      return SQLITE_OK;
+    case SQLITE_PRAGMA:
+      return first && std::find(kPragmas.begin(), kPragmas.end(), first) != kPragmas.end() ? SQLITE_OK : SQLITE_DENY;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+std::string uriOf(const std::string& path, bool immutable) {
+  std::string uri = "file:";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::strchr("/._-", c);
+    if (plain) {
+      uri += c;
+    } else {
+      uri += fmt::format("%{:02X}", byte);
+    }
+  }
+  return uri + (immutable ? "?immutable=1" : "");
+}
+
+std::string sentence(sqlite3* handle, const std::string& file) {
+  const int code = sqlite3_extended_errcode(handle);
+  const char* detail = sqlite3_errmsg(handle);
+  switch (code & 0xff) {
+    case SQLITE_NOTADB:
+      return fmt::format("{} is not a Plumbline file: it is not an SQLite database.", file);
+    case SQLITE_CORRUPT:
+    case SQLITE_FORMAT:
+      return fmt::format(
+          "{} is damaged ({}); what is readable can be saved with: sqlite3 {} .recover | sqlite3 rescued.sqlite", file,
+          detail, file);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+      return fmt::format("{} is locked by another program that writes it: try again in a moment.", file);
+    case SQLITE_CANTOPEN:
+      return fmt::format(
+          "{} cannot be opened ({}): check that you may read it and, while it is being recorded, write in its folder.",
+          file, detail);
+    case SQLITE_IOERR:
+      return fmt::format("{} cannot be read ({}, {}).", file, detail, sqlite3_errstr(code));
+    case SQLITE_READONLY:
+    case SQLITE_AUTH:
+      return fmt::format("A trace is opened for reading only, and this statement wants more ({}).", detail);
+    case SQLITE_INTERRUPT:
+      return "The query was stopped.";
+    case SQLITE_NOMEM:
+      return fmt::format("Not enough memory to read {}.", file);
+    default:
+      return fmt::format("{}", detail);
+  }
+}
+
+// The line and column of a byte of the text, counted from 1.
+std::string positionIn(std::string_view sql, int offset) {
+  const std::string_view before = sql.substr(0, static_cast<size_t>(offset));
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t lineStart = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  return fmt::format("line {}, column {}", line, before.size() - lineStart + 1);
+}
+
+// What can be said before SQLite is asked.
+Result<bool> looksLikeLog(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (status.type() == fs::file_type::not_found) return Error{fmt::format("There is no file {}.", path)};
+  if (status.type() == fs::file_type::directory) {
+    return Error{fmt::format("{} is a folder: name a trace file in it.", path)};
+  }
+  if (failed) return Error{fmt::format("{} cannot be opened ({}).", path, failed.message())};
+  if (status.type() != fs::file_type::regular) return Error{fmt::format("{} is not a regular file.", path)};
+
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{fmt::format("{} cannot be opened ({}).", path, std::strerror(errno))};
+  std::array<char, kHeaderBytes> header{};
+  file.read(header.data(), header.size());
+  const auto length = static_cast<size_t>(file.gcount());
+  if (length == 0) return Error{fmt::format("{} is empty (0 bytes): nothing was recorded into it.", path)};
+  if (std::string_view(header.data(), std::min(length, kMagic.size())) != kMagic.substr(0, length)) {
+    return Error{fmt::format("{} is not a Plumbline file: it is not an SQLite database.", path)};
+  }
+  if (length < kHeaderBytes) return Error{fmt::format("{} is damaged: it ends after {} bytes.", path, length)};
+  return header[kWriteVersionOffset] == 2;
+}
+
+bool hasContent(const std::string& path) {
+  std::error_code failed;
+  const auto size = std::filesystem::file_size(path, failed);
+  return !failed && size > 0;
+}
+
+bool folderIsWritable(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+}
+
+}  // namespace
+
+void Statement::Finalizer::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+bool Statement::next() {
+  const int result = sqlite3_step(m_statement.get());
+  if (result == SQLITE_ROW) return true;
+  if (result != SQLITE_DONE) m_error = sentence(sqlite3_db_handle(m_statement.get()), m_file);
+  return false;
+}
+
+Status Statement::status() const {
+  if (!m_error.empty()) return Error{m_error};
+  return Unit{};
+}
+
+void Statement::reset() {
+  sqlite3_reset(m_statement.get());
+  m_error.clear();
+}
+
+void Statement::bind(int parameter, int64_t value) { sqlite3_bind_int64(m_statement.get(), parameter, value); }
+void Statement::bind(int parameter, double value) { sqlite3_bind_double(m_statement.get(), parameter, value); }
+void Statement::bind(int parameter, std::string_view text) {
+  sqlite3_bind_text64(m_statement.get(), parameter, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+void Statement::bindNull(int parameter) { sqlite3_bind_null(m_statement.get(), parameter); }
+int Statement::parameterIndex(const char* name) const { return sqlite3_bind_parameter_index(m_statement.get(), name); }
+
+int Statement::columnCount() const { return sqlite3_column_count(m_statement.get()); }
+std::string_view Statement::columnName(int column) const {
+  const char* name = sqlite3_column_name(m_statement.get(), column);
+  return name ? name : "";
+}
+
+ValueType Statement::type(int column) const {
+  switch (sqlite3_column_type(m_statement.get(), column)) {
+    case SQLITE_INTEGER:
+      return ValueType::Integer;
+    case SQLITE_FLOAT:
+      return ValueType::Real;
+    case SQLITE_TEXT:
+      return ValueType::Text;
+    case SQLITE_BLOB:
+      return ValueType::Blob;
+    default:
+      return ValueType::Null;
+  }
+}
+int64_t Statement::integer(int column) const { return sqlite3_column_int64(m_statement.get(), column); }
+double Statement::real(int column) const { return sqlite3_column_double(m_statement.get(), column); }
+std::string_view Statement::text(int column) const {
+  const auto* text = sqlite3_column_text(m_statement.get(), column);
+  const auto length = static_cast<size_t>(sqlite3_column_bytes(m_statement.get(), column));
+  return text ? std::string_view(reinterpret_cast<const char*>(text), length) : std::string_view();
+}
+std::string_view Statement::blob(int column) const {
+  const void* bytes = sqlite3_column_blob(m_statement.get(), column);
+  const auto length = static_cast<size_t>(sqlite3_column_bytes(m_statement.get(), column));
+  return bytes ? std::string_view(static_cast<const char*>(bytes), length) : std::string_view();
+}
+std::optional<int64_t> Statement::optionalInteger(int column) const {
+  if (isNull(column)) return std::nullopt;
+  return integer(column);
+}
+
+void Database::Closer::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+
+Error Database::errorHere() const { return Error{sentence(m_handle.get(), m_path)}; }
+
+Result<Database> Database::open(const std::string& path, std::chrono::milliseconds busyTimeout) {
+  auto log = looksLikeLog(path);
+  if (!log.ok()) return log.error();
+  // A file in log mode needs its -shm file, which a reader creates if it must. Without a log beside it and with no
+  // right to create files there, nobody is writing it either: then, and only then, the file is read as it stands.
+  const bool immutable = log.value() && !hasContent(path + "-wal") && !folderIsWritable(path);
+  sqlite3* raw = nullptr;
+  const int opened =
+      sqlite3_open_v2(uriOf(path, immutable).c_str(), &raw,
+                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  Database database(std::unique_ptr<sqlite3, Closer>(raw), path);
+  if (opened != SQLITE_OK) return database.errorHere();
+  sqlite3_busy_timeout(raw, static_cast<int>(busyTimeout.count()));
+  for (const auto step :
+       {&Database::prepareForStrangers, &Database::checkKind, &Database::checkTables, &Database::createViews}) {
+    if (const Status done = (database.*step)(); !done.ok()) return done.error();
+  }
+  sqlite3_set_authorizer(raw, allowReading, nullptr);
+  return database;
+}
+
+Status Database::prepareForStrangers() {
+  sqlite3* handle = m_handle.get();
+  for (const auto& [option, value] : {std::pair{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                                      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+                                      {SQLITE_DBCONFIG_DQS_DML, 0},
+                                      {SQLITE_DBCONFIG_DQS_DDL, 0}}) {
+    int now = 0;
+    if (sqlite3_db_config(handle, option, value, &now) != SQLITE_OK || now != value) {
+      return Error{fmt::format("This SQLite ({}) cannot open a file from a stranger safely (option {}).",
+                               sqlite3_libversion(), option)};
+    }
+  }
+  for (const Limit& limit : kLimits) sqlite3_limit(handle, limit.id, limit.value);
+  if (registerFunctions(handle) != SQLITE_OK) return errorHere();
+  // A mapped file that another program cuts short would end us with SIGBUS.
+  if (Status set = execute("PRAGMA mmap_size=0"); !set.ok()) return set;
+  return execute("PRAGMA cell_size_check=ON");
+}
+
+Status Database::checkKind() {
+  int64_t numbers[2] = {};
+  const char* pragmas[2] = {"PRAGMA main.application_id", "PRAGMA main.user_version"};
+  for (int i = 0; i < 2; ++i) {
+    auto statement = prepare(pragmas[i]);
+    if (!statement.ok()) return statement.error();
+    if (!statement.value().next()) {
+      const Status status = statement.value().status();
+      return status.ok() ? Status(errorHere()) : status;
+    }
+    numbers[i] = statement.value().integer(0);
+  }
+  if (numbers[0] != schema::kApplicationId) {
+    return Error{fmt::format("{} is not a Plumbline file: it is an SQLite database of another program.", m_path)};
+  }
+  if (numbers[1] > schema::kVersion) {
+    return Error{
+        fmt::format("{} was written by a newer Plumbline (schema {}, this program reads {}): update Plumbline.", m_path,
+                    numbers[1], schema::kVersion)};
+  }
+  if (numbers[1] < schema::kVersion) {
+    return Error{
+        fmt::format("{} was written by an older Plumbline (schema {}, this program reads {}): record it again.", m_path,
+                    numbers[1], schema::kVersion)};
+  }
+  return Unit{};
+}
+
+Status Database::checkTables() {
+  // The schema's own text says which tables and columns there must be. Views, virtual tables and generated columns in
+  // their place could run code of the file's author; they count as missing.
+  sqlite3* raw = nullptr;
+  const int opened =
+      sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, nullptr);
+  Database model(std::unique_ptr<sqlite3, Closer>(raw), m_path);
+  if (opened != SQLITE_OK) return model.errorHere();
+  if (Status made = model.execute(std::string(schema::tablesSql()).c_str()); !made.ok()) return made;
+
+  std::set<std::pair<std::string, std::string>> present;
+  const auto columns = [](Database& database, auto&& take) -> Status {
+    auto rows = database.prepare(
+        "SELECT s.name, c.name FROM main.sqlite_schema s, pragma_table_info(s.name, 'main') c"
+        " WHERE s.type = 'table' AND s.rootpage > 0");
+    if (!rows.ok()) return rows.error();
+    while (rows.value().next()) take(std::string(rows.value().text(0)), std::string(rows.value().text(1)));
+    return rows.value().status();
+  };
+  Status read = columns(
+      *this, [&](std::string table, std::string column) { present.emplace(std::move(table), std::move(column)); });
+  if (!read.ok()) return read;
+  std::string missing;
+  read = columns(model, [&](const std::string& table, const std::string& column) {
+    if (missing.empty() && !present.count({table, column})) missing = table + "." + column;
+  });
+  if (!read.ok()) return read;
+  if (!missing.empty()) {
+    return Error{fmt::format("{} is not a usable Plumbline file: it has no table column {}.", m_path, missing)};
+  }
+  return Unit{};
+}
+
+Status Database::createViews() {
+  std::string sql(schema::viewsSql());
+  constexpr std::string_view kCreate = "CREATE VIEW ";
+  for (size_t at = sql.find(kCreate); at != std::string::npos; at = sql.find(kCreate, at + kCreate.size())) {
+    sql.replace(at, kCreate.size(), "CREATE TEMP VIEW ");
+  }
+  return execute(sql.c_str());
+}
+
+Status Database::execute(const char* sql) {
+  if (sqlite3_exec(m_handle.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return errorHere();
+  return Unit{};
+}
+
+Result<Statement> Database::prepare(std::string_view sql) {
+  std::string_view rest;
+  auto statement = prepare(sql, rest);
+  if (statement.ok() && rest.find_first_not_of(" \t\r\n;") != std::string_view::npos &&
+      rest.find("--") == std::string_view::npos) {
+    return Error{"More than one SQL statement was given where one is expected."};
+  }
+  return statement;
+}
+
+Result<Statement> Database::prepare(std::string_view sql, std::string_view& rest) {
+  sqlite3_stmt* raw = nullptr;
+  const char* tail = nullptr;
+  const int result = sqlite3_prepare_v3(m_handle.get(), sql.data(), static_cast<int>(sql.size()), 0, &raw, &tail);
+  if (result != SQLITE_OK) {
+    std::string message = sentence(m_handle.get(), m_path);
+#if SQLITE_VERSION_NUMBER >= 3038000
+    const int offset = sqlite3_error_offset(m_handle.get());
+    if (offset >= 0) message = fmt::format("SQL error at {}: {}", positionIn(sql, offset), message);
+#endif
+    return Error{message};
+  }
+  if (!raw) return Error{"The SQL text has no statement."};
+  Statement statement(raw, m_path);
+  if (!sqlite3_stmt_readonly(raw))
+    return Error{"A trace is opened for reading only, and this statement wants to write."};
+  rest = sql.substr(static_cast<size_t>(tail - sql.data()));
+  return statement;
+}
+
+Status Database::beginSnapshot() { return execute("BEGIN"); }
+
+void Database::endSnapshot() noexcept { sqlite3_exec(m_handle.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
+
+void Database::interrupt() noexcept { sqlite3_interrupt(m_handle.get()); }
+
+}  // namespace plumb
