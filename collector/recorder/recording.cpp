@@ -122,15 +122,18 @@ void Recording::noteRefused(const std::string& why) {
   if (m_refusals.size() < kMaxRefusals) m_refusals.push_back(why);
 }
 
-bool Recording::drain() {
+ProcessFeed::Progress Recording::drain() {
   admitNewcomers();
-  bool more = false;
+  ProcessFeed::Progress sum;
   const int64_t nowNs = monotonicNowNs();
   for (auto& [id, feed] : m_feeds) {
-    more |= feed.drain(m_buffer, nowNs);
+    const ProcessFeed::Progress progress = feed.drain(m_buffer, nowNs);
+    sum.bytes += progress.bytes;
+    sum.more |= progress.more;
     m_writer.commitIfDue(monotonicNowNs());
   }
-  return more;
+  m_writer.commitIfDue(monotonicNowNs());  // of processes that are gone
+  return sum;
 }
 
 std::string Recording::failureText() const {

@@ -26,8 +26,8 @@ class Recording {
   // Something that came over the socket made no sense.
   void noteRefused(const std::string& why);
 
-  // One pass over all rings, and a commit if one is due. True: there is more at once.
-  bool drain();
+  // One pass over all rings, and a commit if one is due.
+  ProcessFeed::Progress drain();
   [[nodiscard]] bool hasFeeds() const noexcept { return !m_feeds.empty() || !m_newcomers.empty(); }
 
   struct Outcome {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kBusyPollMs = 1;
 constexpr int kIdlePollMs = 15;
+constexpr size_t kBusyBytes = 32 * 1024;                      // in one pass: half of the smallest ring
 constexpr int64_t kQuietNs = kNanosecondsPerSecond;           // preload alone: nobody connected for that long
 constexpr int64_t kAbandonedNs = 20 * kNanosecondsPerSecond;  // neither a launcher nor a target ever came
 
@@ -63,16 +64,16 @@ class Server {
              [this](const std::string& why) { m_recording.noteRefused(why); }}) {}
 
   void run() {
-    bool more = false;
+    int pauseMs = 0;
     m_lastConnectedNs = monotonicNowNs();
     while (!isOver()) {
-      m_connections.poll(more ? 0 : m_wasBusy ? kBusyPollMs : kIdlePollMs, {m_signals.get()});
+      m_connections.poll(pauseMs, {m_signals.get()});
       if (m_connections.hadController() && !m_saidReady) {
         m_connections.sendText(transport::MessageType::kReady, m_recording.path());
         m_saidReady = true;
       }
-      more = m_recording.drain();
-      m_wasBusy = more;
+      const ProcessFeed::Progress progress = m_recording.drain();
+      pauseMs = progress.more ? 0 : progress.bytes > kBusyBytes ? kBusyPollMs : kIdlePollMs;
       if (m_recording.hasFeeds()) m_lastConnectedNs = monotonicNowNs();
     }
   }
@@ -96,7 +97,6 @@ class Server {
   Connections m_connections;
   int64_t m_lastConnectedNs = 0;
   bool m_saidReady = false;
-  bool m_wasBusy = false;
 };
 
 int complain(const std::string& sentence, int exitCode) {

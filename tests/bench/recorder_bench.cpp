@@ -93,7 +93,7 @@ Whole measureRecorder(const std::string& path) {
     const int64_t now = target.startNs() + int64_t{done + kLaunchesPerBatch} * 10'000;
     worker.clockPair(now, now + cuptiOffset);
     const int64_t startNs = monotonicNowNs();
-    while (recording.value()->drain()) {
+    while (recording.value()->drain().more) {
     }
     const int64_t tookNs = monotonicNowNs() - startNs;
     drainNs += tookNs;
