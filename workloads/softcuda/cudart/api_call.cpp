@@ -46,7 +46,8 @@ const SoftcudaHooks* hooks() { return g_hooks.load(std::memory_order_acquire); }
 
 cudaError_t initialize() {
   if (g_ready.load(std::memory_order_acquire)) [[likely]] {
-    return g_forked.load(std::memory_order_relaxed) ? cudaErrorInitializationError : cudaSuccess;
+    if (g_forked.load(std::memory_order_relaxed)) return cudaErrorInitializationError;
+    return inHostFunction() ? cudaErrorNotPermitted : cudaSuccess;
   }
   if (t_initializing) return cudaSuccess;  // a call from within InitializeInjection
   std::lock_guard lock(g_initializing);
@@ -112,6 +113,8 @@ void softcuda_set_hooks(const SoftcudaHooks* hooks) { softcuda::g_hooks.store(ho
 
 void softcuda_initialize() { softcuda::initialize(); }
 
+int softcuda_context_exists() { return softcuda::g_ready.load(std::memory_order_acquire) ? 1 : 0; }
+
 uint64_t softcuda_now() {
   if (const SoftcudaHooks* h = softcuda::hooks(); h && h->now) return h->now();
   timespec now;
@@ -134,8 +137,7 @@ cudaError_t softcuda_unsupported(const char* call) {
 }
 
 cudaError_t cudaGetLastError() {
-  const cudaError_t error = softcuda::t_lastError;
-  softcuda::t_lastError = softcuda::stickyError();
+  const cudaError_t error = std::exchange(softcuda::t_lastError, softcuda::stickyError());
   return error == cudaSuccess ? softcuda::stickyError() : error;
 }
 

@@ -181,6 +181,8 @@ using namespace softcuda;
 
 extern "C" {
 
+const cudaDeviceProp* softcuda_device_properties() { return &properties(); }
+
 cudaError_t cudaGetDeviceCount(int* count) {
   return SOFTCUDA_CALL(cudaGetDeviceCount, v3020, {
     if (!count) return cudaErrorInvalidValue;

@@ -102,6 +102,10 @@ struct SoftcudaHooks {
 // CUPTI's number of a stream (null: the legacy default stream), 0 for an unknown one.
 uint32_t softcuda_stream_id(cudaStream_t stream);
 
+// Whether the device has been initialised, and what it is (as cudaGetDeviceProperties).
+int softcuda_context_exists(void);
+const struct cudaDeviceProp* softcuda_device_properties(void);
+
 // Initialises the device as the first CUDA call would (and so loads what CUDA_INJECTION64_PATH names).
 void softcuda_initialize(void);
 }
