@@ -143,6 +143,7 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
   scene.gutterWidth = std::min(200.0, width * 0.25);
   scene.size = QSizeF(width - 2 * kMargin, std::max(60.0, height - head - kFoot));
   scene.theme = theme;
+  scene.foldable = false;
   painter.save();
   painter.translate(kMargin, head);
   painter.setClipRect(QRectF(QPointF(0, 0), scene.size));
@@ -166,19 +167,6 @@ QImage blank(int width, int height, const Theme& theme) {
   QImage image(width, height, QImage::Format_RGB32);
   image.fill(theme.background);
   return image;
-}
-
-// Panels have one scale, so that ranks can be compared by eye.
-double sharedTop(const std::vector<const DeviceMemory*>& shown, const TraceData& data) {
-  double top = 0;
-  for (const DeviceMemory* memory : shown) top = std::max(top, static_cast<double>(memory->peak.totalBytes));
-  top *= 1.18;
-  for (const DeviceMemory* memory : shown) {
-    const Device* device = memory->device ? data.device(*memory->device) : nullptr;
-    const auto capacity = device ? static_cast<double>(device->memoryBytes) : 0;
-    if (capacity > 0 && capacity < top * 1.6) top = std::max(top, capacity * 1.12);
-  }
-  return top;
 }
 
 Result<QImage> renderMemory(const TraceData& data, const RenderOptions& options) {
@@ -214,11 +202,13 @@ Result<QImage> renderMemory(const TraceData& data, const RenderOptions& options)
   const double head =
       paintTitle(painter, theme, QStringLiteral("Device memory of %1").arg(fileName(data.path)), subtitle, width);
   const double panel = (height - head - kMargin) / static_cast<double>(shown.size());
-  for (size_t i = 0; i < shown.size(); ++i) {
-    MemoryScene scene = memoryScene(data, *shown[i]);
-    scene.topBytes = sharedTop(shown, data);
-    scene.area = QRectF(kMargin, head + panel * static_cast<double>(i), width - 2 * kMargin, panel - 6);
-    paintMemory(painter, scene);
+  std::vector<MemoryScene> scenes;
+  for (const DeviceMemory* memory : shown) scenes.push_back(memoryScene(data, *memory));
+  const double top = sharedTop(scenes);  // one scale, so that ranks can be compared by eye
+  for (size_t i = 0; i < scenes.size(); ++i) {
+    scenes[i].topBytes = top;
+    scenes[i].area = QRectF(kMargin, head + panel * static_cast<double>(i), width - 2 * kMargin, panel - 6);
+    paintMemory(painter, scenes[i]);
   }
   return image;
 }
@@ -246,7 +236,7 @@ void paintPointList(QPainter& painter, const DeviceRoofline& roofline, const The
     painter.setPen(theme.mutedText);
     painter.drawText(QRectF(area.left() + 10, y, 20, metrics.height()), kLine, QString::number(i + 1));
     painter.setPen(theme.text);
-    const std::string name = point.operation.empty() ? point.name : point.operation + " · " + point.name;
+    const std::string name = titleOf(point);
     painter.drawText(QRectF(area.left() + 32, y, area.width() - 32, metrics.height()), kLine,
                      metrics.elidedText(toQString(name), Qt::ElideRight, area.width() - 32));
     QStringList parts;
@@ -280,7 +270,7 @@ Result<QImage> renderRoofline(const TraceData& data, const RenderOptions& option
   painter.setFont(baseFont());
   const Device* device = data.device(chosen->device);
   const QString who = chosen->rank ? QStringLiteral("rank %1").arg(*chosen->rank) : QStringLiteral("the first process");
-  const QString subtitle = QStringLiteral("%1 of %2 · %3 · one mark an operation and kernel")
+  const QString subtitle = QStringLiteral("%1 (of %2 processes) · %3 · one mark for each operation and kernel")
                                .arg(who)
                                .arg(data.processes.size())
                                .arg(device ? toQString(device->name) : QStringLiteral("unknown device"));

@@ -50,6 +50,13 @@ void paintAxes(QPainter& painter, const MemoryScene& scene) {
   }
 }
 
+void paintAxisTitle(QPainter& painter, const MemoryScene& scene) {
+  if (!scene.withTimeLabels) return;
+  painter.setPen(scene.theme.mutedText);
+  painter.drawText(QRectF(scene.plot().right() + 28, scene.plot().bottom() + 5, kLegendWidth - 28, 18), kLine,
+                   QStringLiteral("time since start"));
+}
+
 void paintSteps(QPainter& painter, const MemoryScene& scene) {
   const QRectF plot = scene.plot();
   const TimeScale scale = scene.scale();
@@ -251,6 +258,19 @@ std::vector<MemoryCategory> usedCategories(const DeviceMemory& memory) {
   return used;
 }
 
+double sharedTop(const std::vector<MemoryScene>& scenes) {
+  double top = 0;
+  for (const MemoryScene& scene : scenes)
+    top = std::max(top, static_cast<double>(scene.memory->peak.totalBytes) * 1.18);
+  const double peaks = top;
+  for (const MemoryScene& scene : scenes) {
+    const auto capacity = static_cast<double>(scene.capacityBytes.value_or(0));
+    // A far capacity would press the chart flat; the title names it all the same.
+    if (capacity > 0 && capacity < peaks * 1.6) top = std::max(top, capacity * 1.12);
+  }
+  return top;
+}
+
 void paintMemory(QPainter& painter, const MemoryScene& scene) {
   if (!scene.memory) return;
   const QRectF plot = scene.plot();
@@ -263,6 +283,7 @@ void paintMemory(QPainter& painter, const MemoryScene& scene) {
                    QFontMetricsF(bold).elidedText(scene.title, Qt::ElideRight, plot.width()));
   painter.setFont(plain);
   paintAxes(painter, scene);
+  paintAxisTitle(painter, scene);
   painter.save();
   painter.setClipRect(plot, Qt::IntersectClip);
   paintStack(painter, scene);

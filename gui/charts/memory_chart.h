@@ -45,6 +45,9 @@ struct MemoryScene {
 // The categories that the recording uses, in stacking order.
 [[nodiscard]] std::vector<MemoryCategory> usedCategories(const DeviceMemory& memory);
 
+// The top of the byte axis that suits all of them: their peaks, and a capacity that is near.
+[[nodiscard]] double sharedTop(const std::vector<MemoryScene>& scenes);
+
 void paintMemory(QPainter& painter, const MemoryScene& scene);
 
 }  // namespace plumb::gui

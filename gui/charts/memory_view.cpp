@@ -15,19 +15,6 @@ constexpr int kMargin = 8;
 
 }  // namespace
 
-double sharedTop(const std::vector<MemoryScene>& scenes) {
-  double top = 0;
-  for (const MemoryScene& scene : scenes)
-    top = std::max(top, static_cast<double>(scene.memory->peak.totalBytes) * 1.18);
-  const double peaks = top;
-  for (const MemoryScene& scene : scenes) {
-    const auto capacity = static_cast<double>(scene.capacityBytes.value_or(0));
-    // A far capacity would press the chart flat; the title names it all the same.
-    if (capacity > 0 && capacity < peaks * 1.6) top = std::max(top, capacity * 1.12);
-  }
-  return top;
-}
-
 MemoryView::MemoryView(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
   setAccessibleName(tr("Memory chart"));

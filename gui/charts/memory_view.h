@@ -42,7 +42,4 @@ class MemoryView : public QWidget {
   double m_pressedX = 0;
 };
 
-// The top of the byte axis that suits all of them: their peaks, and a capacity that is near.
-[[nodiscard]] double sharedTop(const std::vector<MemoryScene>& scenes);
-
 }  // namespace plumb::gui

@@ -306,13 +306,13 @@ LogAxis RooflineScene::yAxis() const {
   double high = 0;
   for (const RooflinePoint& point : roofline->points) {
     if (!point.flopsPerSecond || !point.intensity || *point.flopsPerSecond <= 0) continue;
-    low = std::min(low, *point.flopsPerSecond / 2);
+    low = std::min(low, *point.flopsPerSecond / 3);
     high = std::max(high, *point.flopsPerSecond * 2);
   }
   for (const Roof& roof : roofline->roofs) {
     if (isMemory(roof) || isNetwork(roof) || roof.perSecond <= 0) continue;
     high = std::max(high, roof.perSecond * 2.5);
-    low = std::min(low, roof.perSecond / 1000);
+    low = std::min(low, roof.perSecond / 30);
   }
   if (high <= 0) return {1e6, 1e12, plot().height()};
   return {std::max(low, high * 1e-9), high, plot().height()};
@@ -371,9 +371,13 @@ void paintRoofline(QPainter& painter, const RooflineScene& scene) {
                    metrics.elidedText(notes.join(QStringLiteral(" · ")), Qt::ElideRight, plot.width()));
 }
 
+std::string titleOf(const RooflinePoint& point) {
+  return point.operation.empty() || point.operation == point.name ? point.name : point.operation + " · " + point.name;
+}
+
 QString describe(const DeviceRoofline&, const RooflinePoint& point) {
   QStringList lines;
-  lines << toText(point.operation.empty() ? point.name : point.operation + " · " + point.name);
+  lines << toText(titleOf(point));
   lines << QStringLiteral("%1 kernels in %2 calls, %3 in all")
                .arg(point.kernelCount)
                .arg(point.count)

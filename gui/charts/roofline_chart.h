@@ -49,6 +49,9 @@ struct RooflineScene {
 
 void paintRoofline(QPainter& painter, const RooflineScene& scene);
 
+// "cublasGemmEx · gemm_bf16_128x64": what was called and the kernel that did it.
+[[nodiscard]] std::string titleOf(const RooflinePoint& point);
+
 // Several lines of plain text about a point.
 [[nodiscard]] QString describe(const DeviceRoofline& roofline, const RooflinePoint& point);
 

@@ -32,11 +32,13 @@ MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
   double start = static_cast<double>(data.timeline->extent.startNs);
   double end = static_cast<double>(data.timeline->extent.endNs);
   if (!memory.points.empty()) {
+    // The last point only repeats the state at the end of the recording, which can be long after the last event.
+    const size_t changes = memory.points.size() > 1 ? memory.points.size() - 1 : 1;
     const auto first = static_cast<double>(memory.points.front().time.ns());
-    const auto last = static_cast<double>(memory.points.back().time.ns());
+    const auto last = static_cast<double>(memory.points[changes - 1].time.ns());
     if (data.timeline->sliceCount == 0) {
       start = scene.originNs = first;
-      end = last;
+      end = static_cast<double>(memory.points.back().time.ns());
     }
     start = std::min(start, first);
     end = std::max(end, last);

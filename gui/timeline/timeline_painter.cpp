@@ -26,6 +26,16 @@ QColor fillOf(const TimelineScene& scene, const Slice& slice) {
   return color;
 }
 
+// What stands on a block: NCCL's kernels begin with what their colour says already.
+QString blockText(const timeline::Timeline& timeline, const Slice& slice) {
+  QString name = toQString(timeline.names[slice.name]);
+  if (slice.kind != SliceKind::kCommunication) return name;
+  for (const QLatin1String prefix : {QLatin1String("ncclDevKernel_"), QLatin1String("ncclKernel_")}) {
+    if (name.startsWith(prefix)) return name.mid(prefix.size());
+  }
+  return name;
+}
+
 void paintLane(QPainter& painter, const TimelineScene& scene, const Lane& lane, const QRectF& area, bool withText) {
   const TimeScale scale = scene.scale();
   const QFontMetricsF metrics(painter.font());
@@ -36,11 +46,13 @@ void paintLane(QPainter& painter, const TimelineScene& scene, const Lane& lane, 
     // A pixel that is only partly busy is paler: a sparse stretch must not look like a busy one.
     if (width == 1 && !scene.matches) fill.setAlphaF(std::max(0.35F, run.coverage));
     // The gap after a block tells neighbours apart.
-    const double gap = width >= 4 ? 1 : 0;
-    const QRectF block(area.left() + run.x0, area.top(), width - gap, area.height() - 1);
+    double right = run.x1;
+    if (run.count == 1 && width >= 4)
+      right = std::min(right, std::floor(scale.toPixel(static_cast<double>(slice.endNs())))) - 1;
+    const QRectF block(area.left() + run.x0, area.top(), right - run.x0, area.height() - 1);
     painter.fillRect(block, fill);
     if (!withText || run.count != 1 || width < 26) continue;
-    const QString name = toQString(scene.timeline->names[slice.name]);
+    const QString name = blockText(*scene.timeline, slice);
     const QString text = metrics.elidedText(name, Qt::ElideRight, block.width() - 6);
     if (text.size() < 3 && text != name) continue;
     painter.setPen(fill.alphaF() < 0.5F ? scene.theme.mutedText : textOn(fill));
@@ -90,7 +102,8 @@ void paintRows(QPainter& painter, const TimelineScene& scene) {
     const auto& process = scene.timeline->processes[row.process];
     if (row.kind == RowKind::kProcess) {
       painter.fillRect(QRectF(0, top, scene.size.width(), row.height), scene.theme.panel);
-      paintTriangle(painter, QPointF(12, top + row.height / 2), row.collapsed, scene.theme.mutedText);
+      if (scene.foldable)
+        paintTriangle(painter, QPointF(12, top + row.height / 2), row.collapsed, scene.theme.mutedText);
       painter.setFont(bold);
       painter.setPen(scene.theme.text);
       const QString label =
@@ -101,8 +114,9 @@ void paintRows(QPainter& painter, const TimelineScene& scene) {
       continue;
     }
     const Track& track = process.tracks[row.track];
-    paintTriangle(painter, QPointF(16, top + std::min(row.height, scene.layout->metrics().laneHeight) / 2),
-                  row.collapsed, scene.theme.grid.darker(120));
+    if (scene.foldable)
+      paintTriangle(painter, QPointF(16, top + std::min(row.height, scene.layout->metrics().laneHeight) / 2),
+                    row.collapsed, scene.theme.grid.darker(120));
     painter.setPen(scene.theme.mutedText);
     // A thin row's name needs more height than the row has.
     const double line = std::max(scene.layout->laneHeight(row), metrics.height());
@@ -262,10 +276,10 @@ void paintTimeline(QPainter& painter, const TimelineScene& scene) {
   painter.setClipRect(QRectF(0, scene.axisHeight, scene.size.width(), scene.size.height() - scene.axisHeight),
                       Qt::IntersectClip);
   paintGrid(painter, scene, axisTicks);
-  paintRows(painter, scene);
   painter.setPen(scene.theme.grid);
   painter.drawLine(QPointF(scene.gutterWidth - 0.5, scene.axisHeight),
                    QPointF(scene.gutterWidth - 0.5, scene.size.height()));
+  paintRows(painter, scene);
   painter.restore();
   paintMarks(painter, scene);
   paintAxis(painter, scene, axisTicks);
@@ -290,7 +304,9 @@ double paintLegend(QPainter& painter, const timeline::Timeline& timeline, const 
       for (const auto& lane : track.lanes) {
         // The kinds of a lane differ only on streams; the start of a lane is enough for the others.
         const size_t lookedAt =
-            track.kind == timeline::TrackKind::kStream ? lane.slices.size() : std::min<size_t>(lane.slices.size(), 1);
+            (track.kind == timeline::TrackKind::kStream || track.kind == timeline::TrackKind::kApiCalls)
+                ? lane.slices.size()
+                : std::min<size_t>(lane.slices.size(), 1);
         for (size_t i = 0; i < lookedAt; ++i) present[static_cast<size_t>(lane.slices[i].kind)] = true;
       }
     }

@@ -28,6 +28,7 @@ struct TimelineScene {
   std::optional<timeline::SliceRef> selected;
   std::optional<timeline::SliceRef> hovered;
   std::optional<TimeSpan> measured;
+  bool foldable = true;  // false: a picture, where nothing can be clicked
   // By name index: 1 keeps its colour, 0 is dimmed. Null: no search.
   const std::vector<char>* matches = nullptr;
 
