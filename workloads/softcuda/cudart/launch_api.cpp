@@ -218,6 +218,11 @@ void __cudaRegisterFunction(void**, const char* hostFun, char*, const char* devi
   registerStub(hostFun, deviceName);
 }
 
+// Device variables have no second copy here; copying to and from them by symbol is not available (unsupported.def).
+void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
+void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
+void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, size_t, int, int) {}
+
 unsigned __cudaPushCallConfiguration(dim3 gridDim, dim3 blockDim, size_t sharedMem, struct CUstream_st* stream) {
   t_configurations.push_back({gridDim, blockDim, sharedMem, stream});
   return 0;

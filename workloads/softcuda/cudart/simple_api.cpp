@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls with a simple true answer on this device: no stream is ever captured, caches have no preference, the profiler
+// switch has nothing to switch.
+#include "workloads/softcuda/cudart/api_call.h"
+#include "workloads/softcuda/cudart/kernel_registry.h"
+#include "workloads/softcuda/cudart/stream.h"
+
+using namespace softcuda;
+
+extern "C" {
+
+cudaError_t cudaProfilerStart(void) { return cudaSuccess; }
+cudaError_t cudaProfilerStop(void) { return cudaSuccess; }
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* pCaptureStatus) {
+  return SOFTCUDA_CALL(cudaStreamIsCapturing, v10000, {
+    if (!findStream(stream)) return cudaErrorInvalidResourceHandle;
+    if (!pCaptureStatus) return cudaErrorInvalidValue;
+    *pCaptureStatus = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* captureStatus_out,
+                                     unsigned long long* id_out, cudaGraph_t* graph_out,
+                                     const cudaGraphNode_t** dependencies_out, const cudaGraphEdgeData** edgeData_out,
+                                     size_t* numDependencies_out) {
+  return SOFTCUDA_CALL(cudaStreamGetCaptureInfo, v12030, {
+    if (!findStream(stream)) return cudaErrorInvalidResourceHandle;
+    if (!captureStatus_out) return cudaErrorInvalidValue;
+    *captureStatus_out = cudaStreamCaptureStatusNone;
+    if (id_out) *id_out = 0;
+    if (graph_out) *graph_out = nullptr;
+    if (dependencies_out) *dependencies_out = nullptr;
+    if (edgeData_out) *edgeData_out = nullptr;
+    if (numDependencies_out) *numDependencies_out = 0;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  static constinit thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
+  return SOFTCUDA_CALL(cudaThreadExchangeStreamCaptureMode, v10010, {
+    if (!mode) return cudaErrorInvalidValue;
+    *mode = std::exchange(current, *mode);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void* func, cudaFuncCache) {
+  return SOFTCUDA_CALL(cudaFuncSetCacheConfig, v3020,
+                       { return findKernel(func) ? cudaSuccess : cudaErrorInvalidDeviceFunction; });
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
+  return SOFTCUDA_CALL(cudaDeviceSetCacheConfig, v3020, { return cudaSuccess; });
+}
+
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* pCacheConfig) {
+  return SOFTCUDA_CALL(cudaDeviceGetCacheConfig, v3020, {
+    if (!pCacheConfig) return cudaErrorInvalidValue;
+    *pCacheConfig = cudaFuncCachePreferNone;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaSetValidDevices(int* device_arr, int len) {
+  return SOFTCUDA_CALL(cudaSetValidDevices, v3020, {
+    for (int i = 0; i < len; ++i) {
+      if (device_arr[i] != 0) return cudaErrorInvalidDevice;
+    }
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
+  return SOFTCUDA_CALL(cudaChooseDevice, v3020, {
+    if (!device) return cudaErrorInvalidValue;
+    *device = 0;
+    return cudaSuccess;
+  });
+}
+
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind f) {
+  return {x, y, z, w, f};
+}
+}
