@@ -14,9 +14,12 @@ class ProcessFeed {
  public:
   ProcessFeed(Session& session, const transport::Hello& hello, transport::SegmentConsumer segment);
 
-  // Takes what is published now, at most a few buffers per ring so that no process starves another. True: there is
-  // more.
-  bool drain(std::span<std::byte> buffer, int64_t nowNs);
+  struct Progress {
+    size_t bytes = 0;   // that were taken
+    bool more = false;  // there is more at once
+  };
+  // Takes what is published now, at most a few buffers per ring so that no process starves another.
+  Progress drain(std::span<std::byte> buffer, int64_t nowNs);
   // Takes everything that is left and closes the process's rows. Only when nobody writes to the segment any more, or
   // when the recording is being stopped.
   void finish(std::span<std::byte> buffer, int64_t nowNs, bool isGone);
