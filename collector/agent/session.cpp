@@ -141,7 +141,8 @@ bool startRecorder(int listener) noexcept {
   const char* const arguments[] = {recorder,    "--session",      startup().sessionDirectory,
                                    "--output",  startup().output, "--listen-fd",
                                    "3",         "--root-pid",     rootPid,
-                                   "--command", command,          nullptr};
+                                   "--command", command,          "--foreground",
+                                   nullptr};
   return spawnDetached(arguments, recorderEnvironment(), listener);
 }
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/launcher/record.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "collector/launcher/command.h"
+#include "collector/launcher/environment.h"
+#include "collector/launcher/installation.h"
+#include "collector/launcher/output.h"
+#include "collector/launcher/program.h"
+#include "collector/launcher/recorder_process.h"
+
+namespace plumb::launcher {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kExitUsage = 2;
+constexpr int kExitCannotRun = 127;
+constexpr std::chrono::seconds kQuietPatience{3};
+constexpr std::chrono::seconds kPatience{60};
+
+void say(const std::string& sentence) { fmt::print(stderr, "plumb: {}\n", sentence); }
+
+struct Plan {
+  Installation installation;
+  std::string program;
+  ProgramFacts facts;
+  std::string output;
+  std::string plugins;
+};
+
+// Everything that can be refused is refused here, before anything is made.
+Result<Plan> makePlan(const RecordOptions& options) {
+  Result<Installation> installation = findInstallation();
+  if (!installation.ok()) {
+    return installation.error();
+  }
+  Plan plan;
+  plan.installation = installation.value();
+  plan.plugins = options.plugins;
+  Result<std::string> program = findProgram(options.command.front());
+  if (!program.ok()) {
+    return program.error();
+  }
+  plan.program = program.value();
+  plan.facts = inspectProgram(plan.program);
+  for (const std::string& part : {plan.installation.agent, plan.installation.recorder}) {
+    if (access(part.c_str(), R_OK) != 0) {
+      return Error{fmt::format("A part of Plumbline is missing: {}. Build it completely, or install it again.", part)};
+    }
+  }
+  Result<std::string> output =
+      checkOutput(options.output.empty() ? defaultOutput(plan.program) : options.output, options.force);
+  if (!output.ok()) {
+    return output.error();
+  }
+  plan.output = output.value();
+  if (options.device == "software" && !fs::exists(plan.installation.softwareDevice)) {
+    return Error{fmt::format("The software device is missing: {}. Build the workloads, or leave out --device software.",
+                             plan.installation.softwareDevice)};
+  }
+  if (!options.withoutPlugins.empty()) {
+    plan.plugins = fmt::format("-{}", fmt::join(options.withoutPlugins, ",-"));
+  }
+  return plan;
+}
+
+// One line, once the command has ended; its own output is over by then.
+void report(RecorderProcess& recorder, const Plan& plan, bool quiet) {
+  recorder.requestFinish();
+  auto outcome = recorder.waitForSummary(kQuietPatience);
+  if (!outcome) {
+    if (!quiet && isatty(STDERR_FILENO) != 0) {
+      say(fmt::format("completing {} …", plan.output));
+    }
+    outcome = recorder.waitForSummary(kPatience);
+  }
+  if (!outcome) {
+    say(
+        fmt::format("{} is not complete yet: something that the command started is still running, or the recording is "
+                    "large. The recorder (pid {}) completes it in the background.",
+                    plan.output, recorder.pid()));
+    return;
+  }
+  if (!outcome->ok()) {
+    say(outcome->error().message);
+    return;
+  }
+  const transport::Summary& summary = outcome->value();
+  if (quiet) {
+    return;
+  }
+  if (summary.fixed.process_count == 0) {
+    say(fmt::format("nothing was recorded: no process of the command used CUDA, NVTX or NCCL. {} is empty.",
+                    summary.file));
+    return;
+  }
+  std::string line =
+      fmt::format("{} events of {} process{} in {}", summary.fixed.event_count, summary.fixed.process_count,
+                  summary.fixed.process_count == 1 ? "" : "es", summary.file);
+  if (summary.fixed.dropped_count != 0) {
+    line += fmt::format("; {} more were lost", summary.fixed.dropped_count);
+  }
+  if (summary.fixed.diagnostic_count != 0) {
+    line += fmt::format("; {} diagnostic{}", summary.fixed.diagnostic_count,
+                        summary.fixed.diagnostic_count == 1 ? "" : "s");
+  }
+  say(line);
+}
+
+}  // namespace
+
+int runRecord(const RecordOptions& options) {
+  const Result<Plan> planned = makePlan(options);
+  if (!planned.ok()) {
+    say(planned.error().message);
+    return kExitUsage;
+  }
+  const Plan& plan = planned.value();
+  for (const std::string& limit : limitsOf(plan.program, plan.facts)) {
+    say(limit);
+  }
+  if (options.force) {
+    removeRecording(plan.output);
+  }
+  CommandRun command;
+  Result<RecorderProcess> recorder =
+      RecorderProcess::start({.program = plan.installation.recorder,
+                              .output = plan.output,
+                              .command = fmt::format("{}", fmt::join(options.command, " "))});
+  if (!recorder.ok()) {
+    say(recorder.error().message);
+    return kExitUsage;
+  }
+  const auto environment = recordingEnvironment(currentEnvironment(), plan.installation,
+                                                {.sessionDirectory = recorder.value().sessionDirectory(),
+                                                 .plugins = plan.plugins,
+                                                 .softwareDevice = options.device == "software",
+                                                 .addressSanitizer = plan.facts.addressSanitizer});
+  if (const Status started = command.start(plan.program, options.command, environment); !started.ok()) {
+    say(started.error().message);
+    recorder.value().requestFinish();
+    (void)recorder.value().waitForSummary(kPatience);
+    removeRecording(plan.output);
+    return kExitCannotRun;
+  }
+  const int status = command.wait();
+  report(recorder.value(), plan, options.quiet);
+  endLike(status);
+}
+
+}  // namespace plumb::launcher
