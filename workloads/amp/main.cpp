@@ -47,7 +47,7 @@ int train(const Options& options) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     milliseconds.push_back(took.count());
     if (step % interval != 0 && step + 1 != options.steps && !last.skipped) continue;
-    fmt::print("step {:>4}  loss {:.6f}  {:>8.3f} ms", step, last.loss, took.count());
+    fmt::print("step {:<4} loss {:.6f}  {:>8.3f} ms", step, last.loss, took.count());
     if (trainer->scalesLoss())
       fmt::print("  scale {:.0f}{}", scale, last.skipped ? "  skipped: a gradient is inf or nan" : "");
     fmt::print("\n");

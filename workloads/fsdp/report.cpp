@@ -66,7 +66,7 @@ void printHeader(const Options& o, int ranks) {
 }
 
 void printStep(const Progress& progress, const nn::MemoryLedger& memory) {
-  fmt::print("step {:>3}  loss {:.4f}  {:>9.2f} ms  peak {}\n", progress.step(), progress.losses().back(),
+  fmt::print("step {:<3}  loss {:.4f}  {:>9.2f} ms  peak {}\n", progress.step(), progress.losses().back(),
              progress.milliseconds().back(), mebibytes(memory.atPeak().total()));
 }
 

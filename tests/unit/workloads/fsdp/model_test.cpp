@@ -52,7 +52,9 @@ TEST(Samples, TheNextTokenFollowsFromTheOneBefore) {
   fsdp::makeSamples(kShape, 1, 0, tokens.data(), targets.data());
   for (size_t i = 0; i < tokens.size(); ++i) {
     EXPECT_EQ(targets[i], (5 * tokens[i] + 17) % 64);
-    if ((i + 1) % 32 != 0) EXPECT_EQ(targets[i], tokens[i + 1]);
+    if ((i + 1) % 32 != 0) {
+      EXPECT_EQ(targets[i], tokens[i + 1]);
+    }
   }
 }
 

@@ -91,7 +91,7 @@ void waitForStep(const Process& process, const std::string& step) {
 
 TEST(FsdpProgram, AKilledRankEndsTheRunWithASentence) {
   Process process(fsdp({"--ranks", "2", "--steps", "100000"}));
-  waitForStep(process, "step   2");
+  waitForStep(process, "step 2");
   for (const pid_t pid : descendants(process.pid()))
     if (variableOf(pid, "RANK") == "1") kill(pid, SIGKILL);
   const Outcome outcome = process.wait();
@@ -102,7 +102,7 @@ TEST(FsdpProgram, AKilledRankEndsTheRunWithASentence) {
 
 TEST(FsdpProgram, ItsRanksEndWithIt) {
   Process process(fsdp({"--ranks", "2", "--steps", "100000"}));
-  waitForStep(process, "step   1");
+  waitForStep(process, "step 1");
   const auto ranks = descendants(process.pid());
   EXPECT_EQ(ranks.size(), 2u);
   kill(process.pid(), SIGKILL);

@@ -76,7 +76,9 @@ TEST(Operations, CausalSoftmaxSeesNoFuture) {
     float total = 0;
     for (int column = 0; column < kSequence; ++column) {
       const float value = p[static_cast<size_t>(row * kSequence + column)];
-      if (column > row % kSequence) EXPECT_EQ(value, 0.0f);
+      if (column > row % kSequence) {
+        EXPECT_EQ(value, 0.0f);
+      }
       total += value;
     }
     EXPECT_NEAR(total, 1.0f, 0.01f);
