@@ -87,4 +87,7 @@ class Lane {
 // The lane of this process; C callbacks have no other way to it.
 Lane& processLane() noexcept;
 
+// Tests attach one lane after the other; NULL: back to the lane of the process.
+void useLaneInTests(Lane* lane) noexcept;
+
 }  // namespace plumb::cupti
