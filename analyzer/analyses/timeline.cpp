@@ -326,6 +326,9 @@ class Loader {
     for (const auto& [key, draft] : m_drafts) {
       if (std::get<3>(key) != TrackKind::kStream) continue;
       for (const Slice& slice : draft.slices) {
+        // Gathers of the next layer's weights are launched early: with them every range would reach into its
+        // neighbours.
+        if (slice.kind == SliceKind::kCommunication) continue;
         work[std::get<0>(key)].push_back({slice.correlation, {slice.startNs, slice.endNs()}});
       }
     }
@@ -338,7 +341,8 @@ class Loader {
       const auto& [process, group, order, kind, id] = key;
       const auto calls = m_drafts.find({process, group, order, TrackKind::kApiCalls, id});
       if (kind != TrackKind::kRanges || calls == m_drafts.end()) continue;
-      Draft projection{draft.label + " on device", projectRanges(draft.slices, calls->second.slices, work[process])};
+      Draft projection{"NVTX on device · " + draft.label.substr(0, draft.label.find(" · ")),
+                       projectRanges(draft.slices, calls->second.slices, work[process])};
       if (!projection.slices.empty())
         projections[{process, 2, order, TrackKind::kProjection, id}] = std::move(projection);
     }
@@ -347,8 +351,10 @@ class Loader {
 
   void buildTracks() {
     std::map<uint32_t, int> communicators;
+    std::map<uint32_t, int> projections;
     for (const auto& [key, draft] : m_drafts) {
       if (std::get<3>(key) == TrackKind::kCollectives) ++communicators[std::get<0>(key)];
+      if (std::get<3>(key) == TrackKind::kProjection) ++projections[std::get<0>(key)];
     }
     for (auto& [key, draft] : m_drafts) {
       const auto& [process, group, order, kind, id] = key;
@@ -360,6 +366,7 @@ class Loader {
       const auto label = m_communicatorLabels.find({process, id});
       if (kind == TrackKind::kCollectives && communicators[process] > 1 && label != m_communicatorLabels.end())
         track.label += " · " + label->second;
+      if (kind == TrackKind::kProjection && projections[process] == 1) track.label = "NVTX on device";
       track.lanes = assignLanes(std::move(draft.slices));
       m_timeline.processes[process].tracks.push_back(std::move(track));
     }

@@ -173,7 +173,7 @@ void MainWindow::present(std::shared_ptr<const TraceData> trace) {
                                     [](const Diagnostic& d) { return d.severity != "info"; });
   m_tabs->setTabText(m_tabs->indexOf(m_healthPage),
                      errors > 0 ? tr("Re&cording (%1 warnings)").arg(errors) : tr("Re&cording"));
-  QString status = tr("%n event(s)", nullptr, static_cast<int>(all.sliceCount));
+  QString status = tr("%L1 events").arg(all.sliceCount);
   if (all.softwareDevice) status += tr(" · software device: durations are CPU time");
   if (!m_data->info.complete) status += tr(" · the recording is not complete");
   statusBar()->showMessage(status);

@@ -19,7 +19,7 @@ constexpr int kLine = static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::
 QString toText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
 double topOf(const MemoryScene& scene) {
-  const double top = scene.topBytes > 0 ? scene.topBytes : static_cast<double>(scene.memory->peak.totalBytes) * 1.15;
+  const double top = scene.topBytes > 0 ? scene.topBytes : static_cast<double>(scene.memory->peak.totalBytes) * 1.3;
   return std::max(top, 1.0);
 }
 
@@ -116,7 +116,7 @@ void paintTag(QPainter& painter, const MemoryScene& scene, QPointF at, const QSt
   const double height = metrics.height() + 4;
   const double left =
       std::clamp(at.x() - width / 2, plot.left() + 2, std::max(plot.left() + 2, plot.right() - width - 2));
-  const QRectF box(left, std::max(plot.top() + 1, at.y() - height - 9), width, height);
+  const QRectF box(left, std::max(plot.top() + (scene.steps.empty() ? 1 : 19), at.y() - height - 9), width, height);
   painter.setRenderHint(QPainter::Antialiasing);
   QPainterPath path;
   path.addRoundedRect(box, 3, 3);
@@ -260,8 +260,7 @@ std::vector<MemoryCategory> usedCategories(const DeviceMemory& memory) {
 
 double sharedTop(const std::vector<MemoryScene>& scenes) {
   double top = 0;
-  for (const MemoryScene& scene : scenes)
-    top = std::max(top, static_cast<double>(scene.memory->peak.totalBytes) * 1.18);
+  for (const MemoryScene& scene : scenes) top = std::max(top, static_cast<double>(scene.memory->peak.totalBytes) * 1.3);
   const double peaks = top;
   for (const MemoryScene& scene : scenes) {
     const auto capacity = static_cast<double>(scene.capacityBytes.value_or(0));

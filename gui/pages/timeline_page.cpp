@@ -70,8 +70,7 @@ void TimelinePage::searchChanged() {
   if (m_state.search().isEmpty()) {
     m_searchLabel->clear();
   } else {
-    m_searchLabel->setText(
-        m_found.slices.empty() ? tr("no match") : tr("%n match(es)", nullptr, static_cast<int>(m_found.slices.size())));
+    m_searchLabel->setText(m_found.slices.empty() ? tr("no match") : tr("%L1 matches").arg(m_found.slices.size()));
   }
 }
 
