@@ -34,7 +34,7 @@ T shuffle(unsigned mask, T value, int source) {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
   bits = warpOperation(WarpOperation::kShuffle, mask, bits, source);
-  std::memcpy(&value, &bits, sizeof(T));
+  std::memcpy(static_cast<void*>(&value), &bits, sizeof(T));
   return value;
 }
 // The lane that a shuffle reads: target if it lies in the same sub-warp of the given width, else the own lane.
@@ -124,7 +124,7 @@ T atomicUpdate(T* address, Change change) {
   Bits seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
   for (;;) {
     T old;
-    std::memcpy(&old, &seen, sizeof(T));
+    std::memcpy(static_cast<void*>(&old), &seen, sizeof(T));
     const T next = change(old);
     Bits wanted;
     std::memcpy(&wanted, &next, sizeof(T));

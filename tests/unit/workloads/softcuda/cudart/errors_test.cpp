@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "workloads/softcuda/device.h"
+
+namespace {
+
+// NVIDIA's library beside ours; error texts need no driver.
+void* realRuntime() {
+  static void* library = dlopen((std::string(PLUMB_CUDA_LIB) + "/libcudart.so.13").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library && dlsym(library, "softcuda_now")) return nullptr;
+  return library;
+}
+
+TEST(Errors, NamesAndTextsAreTheRealOnes) {
+  void* real = realRuntime();
+  if (!real) GTEST_SKIP() << "NVIDIA's libcudart.so.13 is not here";
+  const auto name = reinterpret_cast<decltype(&cudaGetErrorName)>(dlsym(real, "cudaGetErrorName"));
+  const auto text = reinterpret_cast<decltype(&cudaGetErrorString)>(dlsym(real, "cudaGetErrorString"));
+  ASSERT_TRUE(name && text);
+  for (int code = 0; code <= 1000; ++code) {
+    const auto error = static_cast<cudaError_t>(code);
+    EXPECT_STREQ(cudaGetErrorName(error), name(error));
+    EXPECT_STREQ(cudaGetErrorString(error), text(error));
+  }
+}
+
+TEST(Errors, TheLastOneIsPerThreadAndClearedByReading) {
+  EXPECT_EQ(cudaSetDevice(1), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice) << "a success does not clear it";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST(Errors, WhatIsNotThereIsSaidOnce) {
+  testing::internal::CaptureStderr();
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
+  EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "softcuda: cudaGraphCreate is not available on the software device\n");
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
+}
+
+TEST(Device, IsOneAndSaysWhatItIs) {
+  int count = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  EXPECT_EQ(count, 1);
+  cudaDeviceProp a{};
+  cudaDeviceProp b{};
+  ASSERT_EQ(cudaGetDeviceProperties(&a, 0), cudaSuccess);
+  ASSERT_EQ(cudaGetDeviceProperties(&b, 0), cudaSuccess);
+  EXPECT_STREQ(a.name, "software device (CPU)");
+  EXPECT_EQ(std::memcmp(&a.uuid, &b.uuid, sizeof(a.uuid)), 0);
+  EXPECT_EQ(a.warpSize, 32);
+  EXPECT_EQ(a.multiProcessorCount, softcuda_threads());
+  int threads = 0;
+  EXPECT_EQ(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerBlock, 0), cudaSuccess);
+  EXPECT_EQ(threads, a.maxThreadsPerBlock);
+  EXPECT_EQ(cudaGetDeviceProperties(&a, 1), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceGetAttribute(&threads, cudaDevAttrWarpSize, 3), cudaErrorInvalidDevice);
+  cudaGetLastError();
+}
+
+}  // namespace

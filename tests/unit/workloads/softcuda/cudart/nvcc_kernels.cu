@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/workloads/softcuda/cudart/nvcc_kernels.cuh"
+
+SOFTCUDA_KERNEL(addAll<32>)
