@@ -14,7 +14,10 @@ std::vector<AddressMatcher::Closed> AddressMatcher::advance(int64_t upToNs) {
   if (static_cast<size_t>(m_events.end() - last) > kMaxWaiting) last = m_events.end() - kMaxWaiting / 2;
   for (auto event = m_events.begin(); event != last; ++event) {
     if (event->id != 0) {
-      m_live[event->address].push_back(event->id);
+      if (m_liveCount < kMaxLive) {
+        m_live[event->address].push_back(event->id);
+        ++m_liveCount;
+      }
       continue;
     }
     const auto live = m_live.find(event->address);
@@ -24,6 +27,7 @@ std::vector<AddressMatcher::Closed> AddressMatcher::advance(int64_t upToNs) {
     }
     closed.push_back({live->second.back(), event->timeNs, event->correlation});
     live->second.pop_back();
+    --m_liveCount;
     if (live->second.empty()) m_live.erase(live);
   }
   m_events.erase(m_events.begin(), last);

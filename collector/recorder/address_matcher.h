@@ -29,6 +29,7 @@ class AddressMatcher {
 
  private:
   static constexpr size_t kMaxWaiting = 500'000;
+  static constexpr size_t kMaxLive = 5'000'000;  // ends of later begins stay unknown
   struct Event {
     int64_t timeNs;
     uint64_t address;
@@ -38,6 +39,7 @@ class AddressMatcher {
 
   std::vector<Event> m_events;  // not looked at yet
   std::unordered_map<uint64_t, std::vector<int64_t>> m_live;
+  size_t m_liveCount = 0;
   uint64_t m_unknownEnds = 0;
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 // Begins and ends at an address are matched when every ring has surely brought what is older.
 constexpr int64_t kMatchDelayNs = 1'000'000'000;
+constexpr int64_t kMatchPeriodNs = 100'000'000;
 
 // The time that must be covered by a clock pair; a record without one is always covered.
 template <class Record>
@@ -219,7 +220,10 @@ void ProcessTrace::settle(int64_t nowNs) {
   m_rows.setNow(sessionNowNs);
   if (m_clockAdvanced) replayWaitingForClock();
   retryWaitingForText();
-  matchAddresses(saturatingSubtract(sessionNowNs, kMatchDelayNs));
+  if (sessionNowNs - m_lastMatchNs >= kMatchPeriodNs) {
+    m_lastMatchNs = sessionNowNs;
+    matchAddresses(saturatingSubtract(sessionNowNs, kMatchDelayNs));
+  }
 }
 
 void ProcessTrace::replayWaitingForClock() {

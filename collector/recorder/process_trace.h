@@ -74,6 +74,7 @@ class ProcessTrace {
   std::vector<std::byte> m_waitingForClock;  // records, one after the other
   std::vector<std::function<bool()>> m_waitingForText;
   size_t m_textsSeen = 0;
+  int64_t m_lastMatchNs = 0;  // session time
   bool m_clockAdvanced = false;
   bool m_finishing = false;
 };

@@ -16,8 +16,8 @@ std::optional<CompletedRange> RangeAssembler::begin(const RangeBeginRecord& reco
   range.kind = record.kind;
   range.colorArgb = record.color_argb;
   range.tid = range.endTid = record.header.tid;
-  std::vector<CompletedRange>& stack = m_stacks[range.tid];
-  if (!stack.empty()) range.parentId = stack.back().id;
+  const auto around = m_stacks.find(range.tid);
+  if (around != m_stacks.end() && !around->second.empty()) range.parentId = around->second.back().id;
 
   if (record.kind == RangeKind::kMark) {
     range.endNs = timeNs;
@@ -28,6 +28,7 @@ std::optional<CompletedRange> RangeAssembler::begin(const RangeBeginRecord& reco
     return range;
   }
   if (record.kind == RangeKind::kPushPop) {
+    std::vector<CompletedRange>& stack = m_stacks[range.tid];
     range.depth = static_cast<int32_t>(stack.size());
     stack.push_back(range);
     ++m_openPushes;
@@ -64,7 +65,12 @@ std::optional<CompletedRange> RangeAssembler::end(const RangeEndRecord& record, 
 }
 
 std::optional<CompletedRange> RangeAssembler::pop(const RangeEndRecord& record, int64_t timeNs) {
-  std::vector<CompletedRange>& stack = m_stacks[record.header.tid];
+  const auto found = m_stacks.find(record.header.tid);
+  if (found == m_stacks.end()) {
+    ++m_unmatchedEnds;
+    return std::nullopt;
+  }
+  std::vector<CompletedRange>& stack = found->second;
   const auto innermost = std::find_if(stack.rbegin(), stack.rend(),
                                       [&](const CompletedRange& range) { return range.domain == record.domain; });
   if (innermost == stack.rend()) {
@@ -74,6 +80,7 @@ std::optional<CompletedRange> RangeAssembler::pop(const RangeEndRecord& record, 
   CompletedRange range = *innermost;
   stack.erase(std::next(innermost).base());
   --m_openPushes;
+  if (stack.empty() && m_stacks.size() > kMaxIdleStacks) m_stacks.erase(found);
   range.endNs = std::max(timeNs, range.startNs);
   return range;
 }

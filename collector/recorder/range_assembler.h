@@ -47,6 +47,7 @@ class RangeAssembler {
 
  private:
   static constexpr size_t kMaxOpen = 1'000'000;
+  static constexpr size_t kMaxIdleStacks = 10'000;  // threads that are kept although nothing is open on them
   struct EarlyEnd {
     int64_t timeNs;
     uint32_t tid;

@@ -66,7 +66,7 @@ class Server {
   void run() {
     int pauseMs = 0;
     m_lastConnectedNs = monotonicNowNs();
-    while (!isOver()) {
+    while (!isOver() || somebodyCame()) {
       m_connections.poll(pauseMs, {m_signals.get()});
       if (m_connections.hadController() && !m_saidReady) {
         m_connections.sendText(transport::MessageType::kReady, m_recording.path());
@@ -81,9 +81,16 @@ class Server {
   [[nodiscard]] Connections& connections() noexcept { return m_connections; }
 
  private:
+  // A target may have connected just before the launcher said that all is over.
+  [[nodiscard]] bool somebodyCame() {
+    if (m_stopped) return false;
+    m_connections.poll(0, {});
+    return m_recording.hasFeeds();
+  }
   [[nodiscard]] bool isOver() {
     signalfd_siginfo signal;
-    if (::read(m_signals.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) return true;
+    if (::read(m_signals.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) m_stopped = true;
+    if (m_stopped) return true;
     if (m_recording.hasFeeds()) return false;
     if (m_connections.hadController()) return m_connections.finishRequested() || !m_connections.hasController();
     const int64_t quietNs = monotonicNowNs() - m_lastConnectedNs;
@@ -97,6 +104,7 @@ class Server {
   Connections m_connections;
   int64_t m_lastConnectedNs = 0;
   bool m_saidReady = false;
+  bool m_stopped = false;  // by a signal
 };
 
 int complain(const std::string& sentence, int exitCode) {

@@ -23,7 +23,9 @@ int64_t StringTable::idOf(std::string_view text) {
   return id;
 }
 
-void ProcessStrings::define(StringId hash, std::string_view text) { m_ids.emplace(hash, m_table.idOf(text)); }
+void ProcessStrings::define(StringId hash, std::string_view text) {
+  if (m_ids.size() < kMaxTexts) m_ids.emplace(hash, m_table.idOf(text));
+}
 
 std::optional<int64_t> ProcessStrings::find(StringId hash) {
   if (hash == 0) return 0;

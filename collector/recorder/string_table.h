@@ -64,6 +64,8 @@ class ProcessStrings {
   [[nodiscard]] size_t definedCount() const noexcept { return m_ids.size(); }
 
  private:
+  static constexpr size_t kMaxTexts = 8'000'000;  // what comes after these stays unknown
+
   StringTable& m_table;
   std::unordered_map<StringId, int64_t> m_ids;
   std::unordered_map<int64_t, KernelNames> m_kernels;  // by the id of the mangled name

@@ -94,7 +94,7 @@ Status finishTraceFile(Database& database, bool complete) {
   indexes += "COMMIT;";
   if (!attempt(indexes)) (void)database.execute("ROLLBACK");
   (void)database.execute("PRAGMA analysis_limit=400; ANALYZE;");
-  if (complete) attempt("UPDATE meta SET value = '1' WHERE key = 'complete'");
+  if (complete && result.ok()) attempt("UPDATE meta SET value = '1' WHERE key = 'complete'");
   attempt("PRAGMA synchronous=FULL; PRAGMA wal_checkpoint(TRUNCATE);");
   // Fails while somebody reads the file live; the log then stays beside it and is complete as well.
   (void)database.execute("PRAGMA busy_timeout=200; PRAGMA journal_mode=DELETE;");

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <memory>
 
 #include "collector/recorder/recording.h"
@@ -24,7 +26,9 @@ class RecordingTest : public testing::Test {
   void SetUp() override {
     auto file = createTraceFile(path(), NameTaken::kRefuse);
     ASSERT_TRUE(file.ok()) << file.error().message;
-    auto started = Recording::start(std::move(file).value(), "train", m_roofs);
+    std::ofstream(m_folder.file("roofs.json"))
+        << R"({"ab000000000000000000000000000000": {"roofs": {"fp32": 1.5e9, "fp16": "fast"}}, "other": 3})";
+    auto started = Recording::start(std::move(file).value(), "train", Roofs::read(m_folder.file("roofs.json")));
     ASSERT_TRUE(started.ok()) << started.error().message;
     m_recording = std::move(started).value();
   }
@@ -43,7 +47,6 @@ class RecordingTest : public testing::Test {
   [[nodiscard]] std::string path() const { return m_folder.file("run.sqlite"); }
 
   test::TemporaryFolder m_folder;
-  Roofs m_roofs;
   std::unique_ptr<Recording> m_recording;
   FakeTarget m_target;
 };
@@ -195,6 +198,141 @@ TEST_F(RecordingTest, ACollectiveIsJoinedCountedInNcclsBytesAndLinkedToItsKernel
       db.rows("SELECT operation, bytes, element_count, n_ranks, communicator_rank, sequence, algorithm, "
               "protocol, channels, root, device_start_ns, device_duration_ns FROM collectives"),
       ElementsAre(Row{"AllGather", "8000", "1000", "4", "2", "17", "RING", "SIMPLE", "2", "NULL", "40", "100"}));
+}
+
+TEST_F(RecordingTest, CopiesSetsAndWaitsNameTheirStream) {
+  RecordWriter thread = m_target.thread(100);
+  const int64_t t = m_target.startNs();
+  connect(m_target);
+  MemoryCopyRecord copy{};
+  copy.start_ns = t + 10;
+  copy.end_ns = t + 30;
+  copy.bytes = 4096;
+  copy.copy_kind = 1;
+  copy.source_kind = 2;
+  copy.target_kind = 3;
+  copy.is_async = 1;
+  copy.context = 1;
+  copy.stream = 13;
+  copy.correlation = 5;
+  thread.write(RecordKind::kMemoryCopy, copy);
+  MemorySetRecord set{};
+  set.start_ns = t + 40;
+  set.end_ns = t + 41;
+  set.bytes = 64;
+  set.value = 255;
+  set.context = 1;
+  set.stream = 13;
+  thread.write(RecordKind::kMemorySet, set);
+  SynchronizationRecord wait{};
+  wait.start_ns = t + 5;
+  wait.end_ns = t + 50;
+  wait.kind = 3;
+  wait.context = 1;
+  wait.stream = 13;
+  thread.write(RecordKind::kSynchronization, wait);
+  StreamRecord stream{};
+  stream.context = 1;
+  stream.number = 13;
+  stream.priority = -1;
+  stream.kind = 2;
+  stream.name = thread.text("copies");
+  thread.write(RecordKind::kStream, stream);
+  const Database db = finish();
+  EXPECT_THAT(db.rows("SELECT start_ns, duration_ns, bytes, copy_kind, source_kind, target_kind, is_async, stream, "
+                      "correlation, flags FROM copies"),
+              ElementsAre(Row{"10", "20", "4096", "HtoD", "pinned", "device", "1", "13", "5", "0"}));
+  EXPECT_THAT(db.rows("SELECT duration_ns, bytes, value, stream FROM memory_sets"),
+              ElementsAre(Row{"1", "64", "255", "13"}));
+  EXPECT_THAT(db.rows("SELECT name, duration_ns, stream FROM synchronizations"),
+              ElementsAre(Row{"stream synchronize", "45", "13"}));
+  EXPECT_THAT(db.rows("SELECT name, stream, device, priority, kind FROM streams"),
+              ElementsAre(Row{"copies", "13", "0", "-1", "non-blocking"}));
+}
+
+TEST_F(RecordingTest, ADeviceThatIsDescribedAfterItsFirstKernelKeepsItsIdAndGetsItsMeasuredRoofs) {
+  RecordWriter thread = m_target.thread(100);
+  connect(m_target);
+  thread.kernel(thread.text("k"), m_target.startNs(), m_target.startNs() + 1, 1);
+  DeviceRecord device{};
+  device.name = thread.text("software device (CPU)");
+  device.uuid[0] = 0xAB;
+  device.kind = DeviceKind::kSoftware;
+  device.memory_bytes = 1u << 30;
+  thread.write(RecordKind::kDevice, device);
+  thread.write(RecordKind::kDevice, device);
+  const Database db = finish();
+  EXPECT_THAT(db.rows("SELECT d.name, d.kind, d.memory_bytes, d.core_clock_hz, count(k.id) FROM devices d "
+                      "JOIN kernel k ON k.device_id = d.id"),
+              ElementsAre(Row{"software device (CPU)", "software", "1073741824", "NULL", "1"}));
+  EXPECT_THAT(db.rows("SELECT resource, per_second, source FROM device_roof"),
+              ElementsAre(Row{"fp32", "1500000000.0", "measured"}));
+}
+
+TEST_F(RecordingTest, LibraryCallsCountersPluginsThreadsAndDiagnosticsAreRows) {
+  RecordWriter thread = m_target.thread(100);
+  const int64_t t = m_target.startNs();
+  connect(m_target);
+  LibraryCallRecord call{};
+  call.start_ns = t + 1;
+  call.end_ns = t + 4;
+  call.external_id = 8;
+  call.name = thread.text("cublasGemmEx");
+  call.datatype_a = call.datatype_b = call.datatype_c = thread.text("bf16");
+  call.compute_type = call.datatype_a;
+  call.flops = 2.0 * 16 * 32 * 64;
+  call.bytes = 1e3;
+  call.m = 16;
+  call.n = 32;
+  call.k = 64;
+  call.batch = 1;
+  thread.write(RecordKind::kLibraryCall, call);
+  CounterSampleRecord sample{};
+  sample.time_ns = t + 5;
+  sample.name = thread.text("loss");
+  sample.value = 2.5;
+  thread.write(RecordKind::kCounterSample, sample);
+  sample.value = std::numeric_limits<double>::quiet_NaN();
+  thread.write(RecordKind::kCounterSample, sample);
+  PluginRecord plugin{};
+  plugin.name = thread.text("cupti");
+  plugin.version = thread.text("1");
+  thread.write(RecordKind::kPlugin, plugin);
+  DiagnosticRecord diagnostic{};
+  diagnostic.time_ns = t + 6;
+  diagnostic.count = 2;
+  diagnostic.lane = plugin.name;
+  diagnostic.code = thread.text("lane_off");
+  diagnostic.message = thread.text("No driver.");
+  diagnostic.severity = Severity::kError;
+  thread.write(RecordKind::kDiagnostic, diagnostic);
+  ThreadNameRecord name{};
+  name.name = thread.text("main");
+  thread.write(RecordKind::kThreadName, name);
+  const Database db = finish();
+  EXPECT_THAT(db.rows("SELECT n.text, m, n, k, flops, c.text, external_id FROM library_call l "
+                      "JOIN string n ON n.id = l.name_id JOIN string c ON c.id = l.compute_type_id"),
+              ElementsAre(Row{"cublasGemmEx", "16", "32", "64", "65536.0", "bf16", "8"}));
+  EXPECT_THAT(db.rows("SELECT start_ns, value FROM counter_sample"), ElementsAre(Row{"5", "2.5"}));
+  EXPECT_THAT(db.rows("SELECT name, version, library, state FROM plugin"),
+              ElementsAre(Row{"cupti", "1", "NULL", "off"}));
+  EXPECT_THAT(db.rows("SELECT severity, lane, name, count, message FROM diagnostics ORDER BY id"),
+              ElementsAre(Row{"error", "cupti", "lane_off", "2", "No driver."},
+                          Row{"warning", "recorder", "not_a_number", "1",
+                              "1 values were not numbers (NaN or infinite) and could not be stored as such."}));
+  EXPECT_THAT(db.rows("SELECT tid, s.text FROM thread t JOIN string s ON s.id = t.name_id"),
+              ElementsAre(Row{"100", "main"}));
+  EXPECT_THAT(db.rows("SELECT n.text, v.text FROM process_variable p JOIN string n ON n.id = p.name_id "
+                      "JOIN string v ON v.id = p.value_id"),
+              ElementsAre(Row{"RANK", "0"}));
+}
+
+TEST_F(RecordingTest, NamesWithBadBytesAreReadableText) {
+  RecordWriter thread = m_target.thread(100);
+  connect(m_target);
+  thread.push(thread.text("\xC3\xBC \xFF"), m_target.startNs());
+  thread.pop(m_target.startNs() + 1);
+  EXPECT_THAT(finish().rows("SELECT name FROM ranges"), ElementsAre(Row{"\xC3\xBC ?"}));
 }
 
 TEST_F(RecordingTest, TwoProcessesShareOneFileAndOneTableOfTexts) {
