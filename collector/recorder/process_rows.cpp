@@ -389,7 +389,7 @@ bool ProcessRows::store(const CompletedCollective& collective) {
                     .element_count = quantity(call.element_count),
                     .bytes = collectiveBytes(call, communicator, *operation, *datatype),
                     .root = unlessNegative(call.root),
-                    .peer = unlessNegative(call.peer),
+                    .peer = unlessNegative(collective.detail && call.peer < 0 ? detail.peer : call.peer),
                     .algorithm_id = {},
                     .protocol_id = {},
                     .channels = {},

@@ -181,6 +181,7 @@ TEST_F(RecordingTest, ACollectiveIsJoinedCountedInNcclsBytesAndLinkedToItsKernel
   communicator.n_nodes = 1;
   proxy.write(RecordKind::kCommunicator, communicator);
   CollectiveDetailRecord detail{};
+  detail.peer = -1;
   detail.event_id = 9;
   detail.sequence = 17;
   detail.external_id = 5;
