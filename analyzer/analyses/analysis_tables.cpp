@@ -55,8 +55,11 @@ Rows stepRows(Trace& trace) {
   std::vector<CellRow> rows;
   for (const RankSteps& rank : ranks.value()) {
     for (const Step& step : rank.steps) {
-      CellRow row = {cell(rank.rank), pidOf(trace, rank.process), step.number, int64_t{step.isWarmup},
-                     cell(step.host.length())};
+      CellRow row;
+      for (Cell value : {cell(rank.rank), pidOf(trace, rank.process), Cell(step.number), Cell(int64_t{step.isWarmup}),
+                         cell(step.host.length())}) {
+        row.push_back(std::move(value));
+      }
       if (step.gpu) {
         const Breakdown& b = *step.gpu;
         for (Cell value : {Cell(b.window.start.ns()), cell(b.span), cell(b.busy), cell(b.compute),

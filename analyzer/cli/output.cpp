@@ -44,8 +44,12 @@ std::string plainCell(const Statement& row, int column) {
 std::string csvField(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  quoted += '"';
+  return quoted;
 }
 
 std::string jsonText(std::string_view text) { return nlohmann::json(repaired(text)).dump(); }
@@ -100,7 +104,10 @@ Status put(const std::string& text, std::FILE* out) {
 
 Status writeCsv(Statement& rows, std::FILE* out) {
   std::string line;
-  for (const std::string& name : columnNames(rows)) line += (line.empty() ? "" : ",") + csvField(name);
+  for (const std::string& name : columnNames(rows)) {
+    if (!line.empty()) line += ',';
+    line += csvField(name);
+  }
   line += "\r\n";
   if (Status done = put(line, out); !done.ok()) return done;
   while (rows.next()) {
@@ -124,7 +131,10 @@ Status writeJson(Statement& rows, std::FILE* out) {
     line += separator;
     separator = ",\n";
     for (int i = 0; i < rows.columnCount(); ++i) {
-      line += (i == 0 ? "{" : ", ") + keys[static_cast<size_t>(i)] + ": " + jsonCell(rows, i);
+      line += i == 0 ? "{" : ", ";
+      line += keys[static_cast<size_t>(i)];
+      line += ": ";
+      line += jsonCell(rows, i);
     }
     line += "}";
     if (Status done = put(line, out); !done.ok()) return done;

@@ -16,7 +16,7 @@ namespace {
 
 std::string namesOf(const std::vector<Report>& reports) {
   std::string names;
-  for (const Report& report : reports) names += (names.empty() ? "" : ", ") + report.name;
+  for (const Report& report : reports) names += fmt::format("{}{}", names.empty() ? "" : ", ", report.name);
   return names;
 }
 

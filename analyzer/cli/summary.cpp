@@ -50,7 +50,8 @@ class Page {
         fmt::print("{}\n", current);
         current = indent;
       }
-      current += (current.size() > indent.size() ? " " : "") + word;
+      if (current.size() > indent.size()) current += ' ';
+      current += word;
       at = end + 1;
     }
     if (current.size() > indent.size()) fmt::print("{}\n", current);
@@ -97,7 +98,7 @@ void writeProcesses(Page& page, Trace& trace) {
     std::string devices;
     for (const Device& device : trace.devices()) {
       if (device.process != process.id) continue;
-      devices += (devices.empty() ? "" : "; ") + fmt::format("{}: {}", device.ordinal, escaped(device.name));
+      devices += fmt::format("{}{}: {}", devices.empty() ? "" : "; ", device.ordinal, escaped(device.name));
       software |= device.isSoftware;
     }
     if (process.rank) ranks.insert(*process.rank);
@@ -312,7 +313,7 @@ Status writeMemory(Page& page, Trace& trace) {
   const size_t columns = std::min(devices.size(), kColumns);
   for (size_t i = 0; i < columns; ++i) {
     const bool isRank = devices[i].rank.has_value();
-    headers.push_back((isRank ? "rank " : "") + rankText(trace, devices[i].process));
+    headers.push_back(fmt::format("{}{}", isRank ? "rank " : "", rankText(trace, devices[i].process)));
     aligns.push_back(kRight);
   }
   TextTable table(headers, aligns);
@@ -381,8 +382,8 @@ Status writeDiagnostics(Page& page, Trace& trace) {
   constexpr size_t kMost = 20;
   for (size_t i = 0; i < std::min(diagnostics.value().size(), kMost); ++i) {
     const Diagnostic& d = diagnostics.value()[i];
-    const std::string who =
-        d.process ? (trace.process(*d.process) ? ", " + escaped(trace.process(*d.process)->label()) : "") : "";
+    const Process* process = d.process ? trace.process(*d.process) : nullptr;
+    const std::string who = process ? fmt::format(", {}", escaped(process->label())) : "";
     const std::string times = d.count > 1 ? fmt::format(" ({} times)", formatCount(d.count)) : "";
     page.paragraph(
         fmt::format("{} [{}{}]: {}{}", escaped(d.severity), escaped(d.lane), who, escaped(d.message), times));

@@ -135,6 +135,11 @@ Status Database::addTable(ComputedTable table) {
   const int result = sqlite3_create_module_v2(m_handle.get(), name.c_str(), &kModule, definition.release(),
                                               [](void* context) { delete static_cast<Definition*>(context); });
   if (result != SQLITE_OK) return errorHere();
+  // The first use declares the columns, which SQLite puts to the authorizer as if a table were created in the file.
+  guard(false);
+  auto first = prepare("SELECT 1 FROM " + name);
+  guard(true);
+  if (!first.ok()) return first.error();
   return Unit{};
 }
 

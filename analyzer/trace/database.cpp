@@ -233,7 +233,7 @@ Result<Database> Database::open(const std::string& path, std::chrono::millisecon
        {&Database::prepareForStrangers, &Database::checkKind, &Database::checkTables, &Database::createViews}) {
     if (const Status done = (database.*step)(); !done.ok()) return done.error();
   }
-  sqlite3_set_authorizer(raw, allowReading, nullptr);
+  database.guard(true);
   return database;
 }
 
@@ -363,6 +363,8 @@ Result<Statement> Database::prepare(std::string_view sql, std::string_view& rest
   rest = sql.substr(static_cast<size_t>(tail - sql.data()));
   return statement;
 }
+
+void Database::guard(bool isOn) { sqlite3_set_authorizer(m_handle.get(), isOn ? allowReading : nullptr, nullptr); }
 
 Status Database::beginSnapshot() { return execute("BEGIN"); }
 

@@ -103,6 +103,7 @@ class Database {
   [[nodiscard]] Status checkTables();
   [[nodiscard]] Status createViews();
   [[nodiscard]] Status execute(const char* sql);
+  void guard(bool isOn);  // lets statements do nothing but read
   [[nodiscard]] Error errorHere() const;
 
   std::unique_ptr<sqlite3, Closer> m_handle;

@@ -55,7 +55,7 @@ class Run {
       rank.compute = m_trace.addStream(rank.process, rank.device, 7, "compute");
       rank.communication = m_trace.addStream(rank.process, rank.device, 13, "communication");
       rank.communicator = m_trace.addCommunicator(rank.process, kHash, m_options.ranks, i, "fsdp");
-      for (const auto& [resource, perSecond] : {std::pair{"fp32", 1.1e11}, {"bf16", 9.0e10}, {"memory", 1.6e10}}) {
+      for (const auto& [resource, perSecond] : {std::pair{"fp32", 2.2e12}, {"bf16", 9.0e12}, {"memory", 3.0e11}}) {
         m_trace.addRoof(rank.process, 0, resource, perSecond);
       }
       for (const char* lane : {"cupti", "nvtx", "nccl", "memory", "cublas"}) m_trace.addPlugin(rank.process, lane);
@@ -103,7 +103,8 @@ class Run {
   }
 
   // One kernel on the compute stream; a matrix product is also a library call.
-  void kernel(Rank& rank, const std::string& name, int64_t microseconds, int64_t n, int64_t k, double declaredFlops) {
+  void kernel(Rank& rank, const std::string& name, int64_t microseconds, int64_t n, int64_t k, double flops = 0,
+              double bytes = 0) {
     const int64_t correlation = m_trace.newCorrelation();
     const int64_t begin = rank.host;
     if (n > 0) {
@@ -132,10 +133,10 @@ class Run {
                        .correlation = correlation},
                       name);
     rank.computeFree = start + duration + kMicrosecond;
-    if (declaredFlops > 0) {
+    if (flops > 0) {
       const int64_t range = m_trace.addRange(rank.process, rank.thread, begin, rank.host - begin, name, 4);
-      m_trace.addPayload(range, "flops", static_cast<int64_t>(declaredFlops));
-      m_trace.addPayload(range, "bytes", static_cast<int64_t>(declaredFlops * 3));
+      m_trace.addPayload(range, "flops", static_cast<int64_t>(flops));
+      m_trace.addPayload(range, "bytes", static_cast<int64_t>(bytes));
     }
   }
 
@@ -211,11 +212,11 @@ class Run {
     if (layer + 1 < m_options.layers) collective("AllGather", kBlockBytes / 2, 420, false);  // the next block's
     for (Rank& rank : m_ranks) {
       endLater(rank, kTokens * kMatrix * 16, "activation/block " + std::to_string(layer), activationEnd);
-      kernel(rank, "rms_norm", 60, 0, 0, 4.0 * kTokens * kMatrix);
-      kernel(rank, "gemm_bf16_128x128", 260, 3 * kMatrix, kMatrix, 0);
-      kernel(rank, "attention", 190, 0, 0, 4.0 * kTokens * kTokens * 64);
-      kernel(rank, "gemm_bf16_128x64", 300, 4 * kMatrix, kMatrix, 0);
-      kernel(rank, "silu", 45, 0, 0, 5.0 * kTokens * kMatrix);
+      kernel(rank, "rms_norm", 60, 0, 0, 4.0 * kTokens * kMatrix, 8.0 * kTokens * kMatrix);
+      kernel(rank, "gemm_bf16_128x128", 260, 3 * kMatrix, kMatrix);
+      kernel(rank, "attention", 190, 0, 0, 4.0 * kTokens * kTokens * 64, 8.0 * kTokens * kMatrix);
+      kernel(rank, "gemm_bf16_128x64", 300, 4 * kMatrix, kMatrix);
+      kernel(rank, "silu", 45, 0, 0, 5.0 * kTokens * kMatrix, 10.0 * kTokens * kMatrix);
     }
     pop();
   }
@@ -225,10 +226,10 @@ class Run {
     waitForGathered();
     if (layer > 0) collective("AllGather", kBlockBytes / 2, 420, false);
     for (Rank& rank : m_ranks) {
-      kernel(rank, "silu_backward", 70, 0, 0, 8.0 * kTokens * kMatrix);
-      kernel(rank, "gemm_bf16_128x64", 310, 4 * kMatrix, kMatrix, 0);
-      kernel(rank, "gemm_bf16_64x128", 330, kMatrix, 4 * kMatrix, 0);
-      kernel(rank, "attention_backward", 420, 0, 0, 10.0 * kTokens * kTokens * 64);
+      kernel(rank, "silu_backward", 70, 0, 0, 8.0 * kTokens * kMatrix, 16.0 * kTokens * kMatrix);
+      kernel(rank, "gemm_bf16_128x64", 310, 4 * kMatrix, kMatrix);
+      kernel(rank, "gemm_bf16_64x128", 330, kMatrix, 4 * kMatrix);
+      kernel(rank, "attention_backward", 420, 0, 0, 10.0 * kTokens * kTokens * 64, 16.0 * kTokens * kMatrix);
     }
     collective("ReduceScatter", kBlockBytes, 650, true);
     pop();
@@ -256,7 +257,7 @@ class Run {
     pop();
     push("optimizer");
     waitForGathered();
-    for (Rank& rank : m_ranks) kernel(rank, "adamw", 380, 0, 0, 14.0 * kBlockBytes / 4);
+    for (Rank& rank : m_ranks) kernel(rank, "adamw", 380, 0, 0, 14.0 * kBlockBytes / 4, 28.0 * kBlockBytes / 4);
     pop();
     for (Rank& rank : m_ranks) {
       const int64_t correlation = m_trace.newCorrelation();
