@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// plumb record: the command runs as ever, its exit is ours, and errors leave nothing behind.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "tests/integration/process_life/life.h"
+
+namespace plumb::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Record : public Life {
+ protected:
+  [[nodiscard]] Command record(std::vector<std::string> words) const {
+    std::vector<std::string> arguments = {kLauncher, "record"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    return plain(arguments);
+  }
+  // Nothing is left in the folder: no file, no session.
+  void expectNothingLeft() const { EXPECT_TRUE(std::filesystem::is_empty(m_folder.path())); }
+};
+
+TEST_F(Record, GivesTheCommandsExitCodeAndOutput) {
+  const Outcome outcome = run(record({"-o", "run.sqlite", kProgram, "return"}));
+  EXPECT_EQ(outcome.exitCode, 7);
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_THAT(outcome.errors, testing::MatchesRegex("plumb: [0-9]+ events of 1 process in .*/run\\.sqlite\n"));
+  EXPECT_EQ(Database(file("run.sqlite")).text("SELECT name FROM ranges"), "only");
+}
+
+TEST_F(Record, LeavesTheCommandsArgumentsAlone) {
+  const Outcome outcome =
+      run(record({"--quiet", "-o", "run.sqlite", "--", "sh", "-c", "echo \"$@\"", "x", "-o", "--", "--force"}));
+  EXPECT_EQ(outcome.output, "-o -- --force\n");
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST_F(Record, DiesByTheSignalThatKilledTheCommand) {
+  EXPECT_EQ(run(record({"-o", "a.sqlite", kProgram, "kill"})).signal, SIGKILL);
+  EXPECT_EQ(run(record({"-o", "b.sqlite", kProgram, "abort"})).signal, SIGABRT);
+  EXPECT_EQ(Database(file("a.sqlite")).text("SELECT name FROM ranges"), "last");
+}
+
+TEST_F(Record, PassesSignalsOnAndCompletesTheFile) {
+  Process launcher(record(
+      {"-o", "run.sqlite", "bash", "-c",
+       "trap 'echo caught; exit 42' TERM; '" + kProgram + "' return; echo ready; while :; do sleep 0.05; done"}));
+  for (int i = 0; i < 500 && launcher.outputSoFar().find("ready") == std::string::npos; ++i) {
+    usleep(10'000);
+  }
+  kill(launcher.pid(), SIGTERM);
+  const Outcome outcome = launcher.wait();
+  EXPECT_EQ(outcome.exitCode, 42);
+  EXPECT_EQ(outcome.output, "ready\ncaught\n");
+  EXPECT_THAT(outcome.errors, HasSubstr("run.sqlite"));
+}
+
+TEST_F(Record, SaysWhenThereWasNothingToRecord) {
+  const Outcome outcome = run(record({"-o", "run.sqlite", "true"}));
+  EXPECT_EQ(outcome.exitCode, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("nothing was recorded"));
+}
+
+TEST_F(Record, RefusesACommandThatDoesNotExist) {
+  const Outcome outcome = run(record({"-o", "run.sqlite", "no-such-program"}));
+  EXPECT_NE(outcome.exitCode, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("Cannot run \"no-such-program\""));
+  expectNothingLeft();
+}
+
+TEST_F(Record, RefusesOutputsThatCannotBeWritten) {
+  for (const std::string& output : {file("none/run.sqlite"), std::string("/proc/run.sqlite"), m_folder.path()}) {
+    const Outcome outcome = run(record({"-o", output, "true"}));
+    EXPECT_NE(outcome.exitCode, 0) << output;
+    EXPECT_THAT(outcome.errors, testing::MatchesRegex("plumb: [^\n]+\n")) << output;
+    expectNothingLeft();
+  }
+}
+
+TEST_F(Record, NeverTouchesAFileThatIsNotARecording) {
+  std::ofstream(file("thesis.txt")) << "precious";
+  for (const bool force : {false, true}) {
+    std::vector<std::string> words = {"-o", "thesis.txt", "true"};
+    if (force) {
+      words.insert(words.begin(), "--force");
+    }
+    const Outcome outcome = run(record(words));
+    EXPECT_NE(outcome.exitCode, 0);
+    EXPECT_THAT(outcome.errors, HasSubstr("is not a Plumbline recording"));
+  }
+  EXPECT_EQ(std::filesystem::file_size(file("thesis.txt")), 8u);
+}
+
+TEST_F(Record, ReplacesARecordingOnlyIfTold) {
+  (void)run(record({"-o", "run.sqlite", kProgram, "return"}));
+  const Outcome refused = run(record({"-o", "run.sqlite", kProgram, "kill"}));
+  EXPECT_NE(refused.exitCode, 0);
+  EXPECT_THAT(refused.errors, HasSubstr("--force"));
+  EXPECT_EQ(run(record({"--force", "-o", "run.sqlite", kProgram, "kill"})).signal, SIGKILL);
+  EXPECT_EQ(Database(file("run.sqlite")).text("SELECT name FROM ranges"), "last");
+}
+
+TEST_F(Record, LeavesOutWhatItIsToldTo) {
+  (void)run(record({"--plugins", "other", "-o", "run.sqlite", kProgram, "return"}));
+  EXPECT_EQ(Database(file("run.sqlite")).number("SELECT count(*) FROM plugin"), 0);
+}
+
+TEST_F(Record, UnknownOptionsAndMissingCommandsAreExplained) {
+  EXPECT_THAT(run(record({"--colour", "true"})).errors, HasSubstr("has no option --colour"));
+  EXPECT_THAT(run(record({"-o", "run.sqlite"})).errors, HasSubstr("There is no command"));
+  expectNothingLeft();
+}
+
+TEST_F(Record, SetsTheEnvironmentForTheCommandOnly) {
+  const Outcome outcome = run(record({"-o", "run.sqlite", "sh", "-c", "echo $LD_PRELOAD $PLUMB_SESSION_DIR"}));
+  EXPECT_THAT(outcome.output, testing::StartsWith(kAgent + " " + m_folder.path() + "/plumb-"));
+}
+
+TEST_F(Life, DoctorExplainsEachLane) {
+  const Outcome outcome = run(plain({kLauncher, "doctor"}));
+  for (const char* subject : {"agent", "recorder", "NVIDIA driver", "CUPTI", "hardware counters", "software device"}) {
+    EXPECT_THAT(outcome.output, HasSubstr(subject));
+  }
+  EXPECT_THAT(outcome.output, HasSubstr("starts and writes"));
+  EXPECT_THAT(recordings(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace plumb::test
