@@ -8,8 +8,8 @@
 
 #include "workloads/amp/options.h"
 #include "workloads/amp/trainer.h"
+#include "workloads/nn/device.h"
 #include "workloads/nn/device_choice.h"
-#include "workloads/nn/error.h"
 #include "workloads/nn/nvtx.h"
 
 namespace plumb::amp {
@@ -24,14 +24,9 @@ double medianAfterWarmUp(std::vector<double> milliseconds) {
   return milliseconds.size() % 2 == 1 ? milliseconds[middle] : (milliseconds[middle - 1] + milliseconds[middle]) / 2;
 }
 
-std::string deviceName() {
-  cudaDeviceProp properties{};
-  nn::check(cudaGetDeviceProperties(&properties, 0), "reading the device's properties");
-  return properties.name;
-}
-
 int train(const Options& options) {
-  fmt::print("amp on {}: MLP {}-{}-{}-{}-1, batch {}, {} steps, {}\n", deviceName(), options.inputs, options.hidden,
+  nn::useDevice(0);
+  fmt::print("amp on {}: MLP {}-{}-{}-{}-1, batch {}, {} steps, {}\n", nn::deviceName(), options.inputs, options.hidden,
              options.hidden, options.hidden, options.batch, options.steps, precisionName(options.precision));
   const auto trainer = [&] {
     const nn::Range range("setup");

@@ -55,9 +55,9 @@ void makeSamples(uint64_t seed, uint64_t firstSample, int count, int inputs, flo
 
 Trainer::Trainer(const Options& o)
     : m_options(o),
-      m_gemm(m_stream, o.precision == Precision::kTensorFloat32 ? nn::Float32Multiply::kTensorFloat32
-                                                                : nn::Float32Multiply::kFloat32),
-      m_exactGemm(m_stream),
+      m_gemm(m_ledger, m_stream,
+             o.precision == Precision::kTensorFloat32 ? nn::Float32Multiply::kTensorFloat32
+                                                      : nn::Float32Multiply::kFloat32),
       m_scratch(m_ledger, m_stream, Category::kWorkspace, "column sums", Dtype::kFloat32,
                 static_cast<size_t>(nn::kColumnChunks) * static_cast<size_t>(std::max(o.hidden, o.inputs))),
       m_x(m_ledger, m_stream, Category::kInput, "x", Dtype::kFloat32,
@@ -137,7 +137,8 @@ void Trainer::update() {
 
 float Trainer::evaluate() {
   const Range range("evaluation");
-  const Compute exact{Dtype::kFloat32, m_stream, m_ledger, m_exactGemm, m_scratch.tensor()};
+  nn::Gemm gemm(m_ledger, m_stream);
+  const Compute exact{Dtype::kFloat32, m_stream, m_ledger, gemm, m_scratch.tensor()};
   loadBatch(kEvaluationSamples);
   nn::squaredErrorForward(m_stream, m_mlp->forward(exact, m_x, m_options.batch), m_y, m_losses);
   nn::sum(m_stream, m_losses, m_loss, 1.0f / static_cast<float>(m_options.batch));

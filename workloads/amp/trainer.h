@@ -43,7 +43,6 @@ class Trainer {
   nn::MemoryLedger m_ledger;
   nn::Stream m_stream;
   nn::Gemm m_gemm;
-  nn::Gemm m_exactGemm;  // fp32, for the evaluation
   nn::Buffer m_scratch, m_x, m_y, m_losses, m_loss, m_foundNonFinite;
   nn::PinnedArray<float> m_hostX, m_hostY, m_hostLoss;
   nn::PinnedArray<int> m_hostFound;

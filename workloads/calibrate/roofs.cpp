@@ -54,7 +54,7 @@ Effort effortFor(bool gpu) {
 double measureGemm(const Effort& effort, Dtype dtype, nn::Float32Multiply multiply) {
   nn::MemoryLedger ledger;
   const nn::Stream stream;
-  nn::Gemm gemm(stream, multiply);
+  nn::Gemm gemm(ledger, stream, multiply);
   double best = 0;
   for (const int n : effort.matrixSizes) {
     const size_t count = static_cast<size_t>(n) * static_cast<size_t>(n);

@@ -10,8 +10,8 @@
 #include "workloads/fsdp/options.h"
 #include "workloads/fsdp/report.h"
 #include "workloads/fsdp/trainer.h"
+#include "workloads/nn/device.h"
 #include "workloads/nn/device_choice.h"
-#include "workloads/nn/error.h"
 #include "workloads/nn/nvtx.h"
 
 namespace plumb::fsdp {
@@ -36,9 +36,7 @@ int launchRun(const Options& options, const nn::DeviceChoice& choice, std::vecto
 
 int trainRank(const Options& options, const RankEnvironment& environment) {
   checkRanks(options, environment.worldSize);
-  int devices = 0;
-  nn::check(cudaGetDeviceCount(&devices), "counting the devices");
-  nn::check(cudaSetDevice(environment.localRank % devices), "choosing the device");
+  nn::useDevice(environment.localRank);
   const bool speaks = environment.rank == 0;
   const ModelShape shape = options.shape(environment.worldSize);
   if (speaks) printHeader(options, environment.worldSize);

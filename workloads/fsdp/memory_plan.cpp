@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "workloads/nn/gemm.h"
 #include "workloads/nn/operations.h"
 
 namespace plumb::fsdp {
@@ -32,7 +33,8 @@ std::vector<MemoryMoment> memoryMoments(const ModelShape& shape, int ranks, nn::
   always[Category::kGradient] = shards * kFloat;
   always[Category::kOptimizerState] = 2 * shards * kFloat;
   always[Category::kInput] = 2 * shape.tokens() * sizeof(int);
-  always[Category::kWorkspace] = static_cast<size_t>(nn::kColumnChunks) * shape.dim * kFloat;
+  always[Category::kWorkspace] =
+      static_cast<size_t>(nn::kColumnChunks) * shape.dim * kFloat + nn::Gemm::workspaceBytes();
   always[Category::kCommunicationBuffer] = root.padded(ranks) * element;
 
   MemoryMoment head{"head backward", always};

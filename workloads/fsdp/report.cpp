@@ -6,18 +6,12 @@
 #include <algorithm>
 
 #include "workloads/fsdp/memory_plan.h"
+#include "workloads/nn/device.h"
 
 namespace plumb::fsdp {
 namespace {
 
 std::string mebibytes(size_t bytes) { return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20)); }
-
-std::string deviceName() {
-  int device = 0;
-  cudaDeviceProp properties{};
-  if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&properties, device) != cudaSuccess) return "?";
-  return properties.name;
-}
 
 void printGroup(const GroupLayout& layout, int ranks, nn::Dtype compute) {
   fmt::print("  {:<10} {:>12} parameters, shard {:>12}, all-gather {:>12} bytes, reduce-scatter {:>12} bytes\n",
@@ -57,7 +51,7 @@ void printHeader(const Options& o, int ranks) {
   const size_t total = root.count() + static_cast<size_t>(o.layers) * block.count();
   fmt::print(
       "fsdp on {}: {} ranks, {} layers, dim {}, {} heads, vocabulary {}, batch {} x {} tokens, {} parameters, {}\n",
-      deviceName(), ranks, o.layers, o.dim, o.heads, o.vocabulary, o.batch, o.sequence, total,
+      nn::deviceName(), ranks, o.layers, o.dim, o.heads, o.vocabulary, o.batch, o.sequence, total,
       o.compute == nn::Dtype::kFloat32 ? "fp32" : "bf16 compute with fp32 shards");
   printGroup(root, ranks, o.compute);
   GroupLayout each = block;

@@ -50,7 +50,7 @@ Trainer::Trainer(const ModelShape& shape, const TrainingOptions& options, Commun
     : m_shape(shape),
       m_options(options),
       m_communicator(communicator),
-      m_gemm(m_stream),
+      m_gemm(m_ledger, m_stream),
       m_scratch(m_ledger, m_stream, Category::kWorkspace, "column sums", Dtype::kFloat32,
                 static_cast<size_t>(nn::kColumnChunks) * shape.dim),
       m_tokens(m_ledger, m_stream, Category::kInput, "tokens", Dtype::kInt32, shape.tokens()),

@@ -2,6 +2,7 @@
 #include "workloads/nn/gemm.h"
 
 #include "workloads/nn/error.h"
+#include "workloads/nn/operations.h"
 
 namespace plumb::nn {
 namespace {
@@ -21,9 +22,15 @@ cublasOperation_t operation(const Matrix& matrix) { return matrix.transposed ? C
 
 }  // namespace
 
-Gemm::Gemm(cudaStream_t stream, Float32Multiply multiply) : m_multiply(multiply) {
+size_t Gemm::workspaceBytes() { return kernelsAreForGpu() ? size_t{32} << 20 : 0; }
+
+Gemm::Gemm(MemoryLedger& ledger, cudaStream_t stream, Float32Multiply multiply) : m_multiply(multiply) {
   check(cublasCreate(&m_handle), "creating the cuBLAS handle");
   check(cublasSetStream(m_handle, stream), "giving cuBLAS its stream");
+  if (workspaceBytes() == 0) return;
+  m_workspace =
+      Buffer(ledger, stream, Category::kWorkspace, "cublas", Dtype::kFloat32, workspaceBytes() / sizeof(float));
+  check(cublasSetWorkspace(m_handle, m_workspace.tensor().data, workspaceBytes()), "giving cuBLAS its workspace");
 }
 
 Gemm::~Gemm() { cublasDestroy(m_handle); }

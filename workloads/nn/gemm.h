@@ -4,6 +4,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include "workloads/nn/memory.h"
 #include "workloads/nn/tensor.h"
 
 namespace plumb::nn {
@@ -19,13 +20,17 @@ struct Matrix {
   bool transposed = false;
 };
 
-// Not thread-safe. The stream must outlive it.
+// Not thread-safe. The ledger and the stream must outlive it.
 class Gemm {
  public:
-  explicit Gemm(cudaStream_t stream, Float32Multiply multiply = Float32Multiply::kFloat32);
+  Gemm(MemoryLedger& ledger, cudaStream_t stream, Float32Multiply multiply = Float32Multiply::kFloat32);
   ~Gemm();
   Gemm(const Gemm&) = delete;
   Gemm& operator=(const Gemm&) = delete;
+
+  // What each takes as scratch for cuBLAS, so that cuBLAS takes none unnamed: 0 on the software device, which needs
+  // none.
+  static size_t workspaceBytes();
 
   // c[m][n] = alpha * a[m][k] * b[k][n] (+ c if accumulate). a and b have one dtype; c has it too or is fp32.
   void multiply(int m, int n, int k, const Matrix& a, const Matrix& b, const Matrix& c, float alpha = 1.0f,
@@ -38,6 +43,7 @@ class Gemm {
   cublasComputeType_t computeType(Dtype dtype) const;
 
   cublasHandle_t m_handle = nullptr;
+  Buffer m_workspace;
   Float32Multiply m_multiply;
 };
 

@@ -17,7 +17,7 @@ using nn::Dtype;
 
 TEST(Mlp, GradientsAgreeWithFiniteDifferences) {
   DeviceArrays device;
-  nn::Gemm gemm(device.stream());
+  nn::Gemm gemm(device.ledger(), device.stream());
   const Buffer scratch = device.empty(nn::kColumnChunks * 24);
   const Compute c{Dtype::kFloat32, device.stream(), device.ledger(), gemm, scratch.tensor()};
   constexpr int kRows = 12;

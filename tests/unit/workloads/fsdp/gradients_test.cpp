@@ -21,7 +21,7 @@ class Model {
  public:
   explicit Model(const ModelShape& shape)
       : m_shape(shape),
-        m_gemm(m_device.stream()),
+        m_gemm(m_device.ledger(), m_device.stream()),
         m_scratch(m_device.empty(static_cast<size_t>(nn::kColumnChunks) * shape.dim)),
         m_context{m_shape, Dtype::kFloat32, m_device.stream(), m_device.ledger(), m_gemm, m_scratch.tensor()},
         m_loss(m_device.empty(1)) {
@@ -109,7 +109,7 @@ TEST(Transformer, GradientsAgreeWithFiniteDifferences) {
 TEST(Transformer, NoTokenSeesItsFuture) {
   const ModelShape shape{1, 32, 2, 64, 1, 8};
   DeviceArrays device;
-  nn::Gemm gemm(device.stream());
+  nn::Gemm gemm(device.ledger(), device.stream());
   const Buffer scratch = device.empty(static_cast<size_t>(nn::kColumnChunks) * shape.dim);
   const fsdp::Compute c{shape, Dtype::kFloat32, device.stream(), device.ledger(), gemm, scratch.tensor()};
   const GroupLayout layout = fsdp::blockLayout(shape, 0);

@@ -153,7 +153,7 @@ TEST(Operations, InitialisingInPiecesGivesTheWhole) {
 
 TEST(Gemm, RowMajorWithTransposesAndAccumulation) {
   DeviceArrays device;
-  nn::Gemm gemm(device.stream());
+  nn::Gemm gemm(device.ledger(), device.stream());
   const Buffer a = device.upload(std::vector<float>{1, 2, 3, 4, 5, 6});  // 2 x 3
   const Buffer b = device.upload(std::vector<float>{1, 0, 2, 1, 0, 3});  // 3 x 2
   const Buffer c = device.empty(4);
