@@ -85,7 +85,11 @@ StepResult Trainer::step(int step) {
   backward(forward());
   const Range optimizer("optimizer");
   const bool use = !scalesLoss() || m_scaler.update(unscale());
-  if (use) update();
+  if (use) {
+    update();
+  } else {
+    const Range nothing("skipped step");
+  }
   m_stream.synchronize();
   return {m_hostLoss[0], !use};
 }
@@ -119,7 +123,7 @@ void Trainer::backward(const Tensor& prediction) {
 }
 
 bool Trainer::unscale() {
-  const Range range("unscale");
+  const Range range("unscale", static_cast<uint64_t>(m_scaler.scale()));
   nn::check(cudaMemsetAsync(m_foundNonFinite.as<int>(), 0, sizeof(int), m_stream), "clearing the inf flag");
   for (Parameter* parameter : m_mlp->parameters())
     nn::scaleAndCheck(m_stream, parameter->gradient, 1.0f / m_scaler.scale(), m_foundNonFinite);

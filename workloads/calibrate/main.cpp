@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "workloads/calibrate/roofs.h"
+#include "workloads/nn/device.h"
 #include "workloads/nn/device_choice.h"
 #include "workloads/nn/error.h"
 #include "workloads/nn/operations.h"
@@ -21,8 +22,7 @@ std::string hexOf(const cudaUUID_t& uuid) {
   return text;
 }
 
-nlohmann::ordered_json measureRoofs(bool gpu) {
-  const Effort effort = effortFor(gpu);
+nlohmann::ordered_json measureRoofs(const Effort& effort) {
   nlohmann::ordered_json roofs;
   const auto measure = [&](const char* name, const char* unit, auto method) {
     fmt::print(stderr, "calibrate: {} …", name);
@@ -44,9 +44,14 @@ nlohmann::ordered_json measureRoofs(bool gpu) {
 
 int run(const std::vector<std::string>& arguments) {
   std::string word = "auto";
+  double seconds = 0.15;
   CLI::App app("Measures the roofs of the device and prints them as one JSON object on standard output.", "calibrate");
   app.add_option("--device", word, "software is the CPU behind CUDA's interfaces")
       ->check(CLI::IsMember({"auto", "gpu", "software"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->capture_default_str();
+  app.add_option("--seconds", seconds, "time of each measurement, about")
+      ->check(CLI::Range(0.0, 60.0))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->capture_default_str();
   try {
@@ -62,13 +67,14 @@ int run(const std::vector<std::string>& arguments) {
   if (!choice.note.empty()) fmt::print(stderr, "calibrate: {}\n", choice.note);
   nn::enterProgram(choice, arguments);
 
+  nn::useDevice(0);
   cudaDeviceProp properties{};
   nn::check(cudaGetDeviceProperties(&properties, 0), "reading the device's properties");
   nlohmann::ordered_json out;
   out["device_name"] = properties.name;
   out["uuid"] = hexOf(properties.uuid);
   out["kind"] = nn::kernelsAreForGpu() ? "gpu" : "software";
-  out["roofs"] = measureRoofs(nn::kernelsAreForGpu());
+  out["roofs"] = measureRoofs(effortFor(nn::kernelsAreForGpu(), seconds));
   fmt::print("{}\n", out.dump());
   return 0;
 }

@@ -46,9 +46,9 @@ Buffer uniform(nn::MemoryLedger& ledger, const nn::Stream& stream, const char* n
 
 }  // namespace
 
-Effort effortFor(bool gpu) {
-  if (gpu) return {{4096, 8192}, {size_t{1} << 28}, 0.15};
-  return {{256, 512, 768}, {size_t{1} << 14, size_t{1} << 16, size_t{1} << 18, size_t{1} << 22}, 0.15};
+Effort effortFor(bool gpu, double seconds) {
+  if (gpu) return {{4096, 8192}, {size_t{1} << 28}, seconds};
+  return {{256, 512, 768}, {size_t{1} << 14, size_t{1} << 16, size_t{1} << 18, size_t{1} << 22}, seconds};
 }
 
 double measureGemm(const Effort& effort, Dtype dtype, nn::Float32Multiply multiply) {

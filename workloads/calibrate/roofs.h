@@ -7,6 +7,7 @@
 
 namespace plumb::calibrate {
 
+// What to measure with.
 struct Effort {
   std::vector<int> matrixSizes;        // of square products
   std::vector<size_t> memoryElements;  // of each of the three fp32 arrays of a triad
@@ -14,7 +15,7 @@ struct Effort {
 };
 // gpu: matrices that fill it, arrays far larger than its caches. Otherwise sizes that the software device does in
 // milliseconds, small ones among them, because the roof of a CPU's memory includes its caches.
-Effort effortFor(bool gpu);
+Effort effortFor(bool gpu, double seconds);
 
 // FLOP/s of the best size: 2 n^3 per product of n x n matrices.
 double measureGemm(const Effort& effort, nn::Dtype dtype, nn::Float32Multiply multiply);
