@@ -103,7 +103,6 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
   if (!chosen.ok()) return chosen.error();
   timeline::Timeline& shown = chosen.value();
   const timeline::Window window = timeline::steadyWindow(shown);
-  const double originNs = static_cast<double>(shown.extent.startNs);
   const bool oneStep = !shown.steps.empty();
   dropTracksOutside(shown, window);
 
@@ -139,7 +138,6 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
   scene.timeline = &shown;
   scene.layout = &layout;
   scene.span = {static_cast<double>(window.startNs), static_cast<double>(window.endNs)};
-  scene.originNs = originNs;
   scene.gutterWidth = std::min(200.0, width * 0.25);
   scene.size = QSizeF(width - 2 * kMargin, std::max(60.0, height - head - kFoot));
   scene.theme = theme;
@@ -263,7 +261,7 @@ Result<QImage> renderRoofline(const TraceData& data, const RenderOptions& option
     return Error{options.rank ? "The trace holds no kernels of rank " + std::to_string(*options.rank) + "."
                               : std::string("The trace holds no kernels, so there is no roofline to draw.")};
   }
-  const QSize size = options.size.value_or(QSize(1400, 820));
+  const QSize size = options.size.value_or(QSize(1500, 820));
   const Theme theme = Theme::light();
   QImage image = blank(size.width(), size.height(), theme);
   QPainter painter(&image);

@@ -16,7 +16,7 @@ namespace {
 constexpr double kLeft = 92;
 constexpr double kBottom = 66;
 constexpr double kTop = 40;
-constexpr double kRight = 16;
+constexpr double kRight = 250;  // the roofs' names
 constexpr int kLine = static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine);
 
 QString toText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
@@ -73,25 +73,35 @@ void paintAxes(QPainter& painter, const RooflineScene& scene) {
   painter.restore();
 }
 
-// A label with a ground of its own, so that lines do not run through it; moved up or down until it is free.
-void paintRoofLabel(QPainter& painter, const RooflineScene& scene, QPointF rightEnd, const QString& text,
-                    const QColor& color, std::vector<QRectF>& taken) {
-  const QFontMetricsF metrics(painter.font());
-  QRectF box(rightEnd.x() - metrics.horizontalAdvance(text) - 8, rightEnd.y() - metrics.height() - 3,
-             metrics.horizontalAdvance(text) + 8, metrics.height() + 2);
-  for (int attempt = 0; attempt < 12; ++attempt) {
-    const bool hit =
-        std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(box); });
-    if (!hit) break;
-    box.translate(-box.width() - 12, 0);
-    if (box.left() < scene.plot().left() + 10) box.moveTo(rightEnd.x() - box.width(), box.top() - box.height());
+struct RoofLabel {
+  double lineY;
+  double y;  // middle of the text
+  QString text;
+  QColor color;
+};
+
+// Beside the plot, at the height of their roofs; roofs that lie close together get labels one below the other.
+void paintRoofLabels(QPainter& painter, const RooflineScene& scene, std::vector<RoofLabel> labels) {
+  const QRectF plot = scene.plot();
+  const double line = QFontMetricsF(painter.font()).height() + 2;
+  std::sort(labels.begin(), labels.end(), [](const RoofLabel& a, const RoofLabel& b) { return a.lineY < b.lineY; });
+  double middle = 0;
+  for (const RoofLabel& label : labels) middle += label.lineY / static_cast<double>(labels.size());
+  // Spread around their common middle, and never above the picture.
+  double free = std::max(plot.top() - 10, std::min(labels.empty() ? 0.0 : labels.front().lineY - line / 2,
+                                                   middle - line * static_cast<double>(labels.size()) / 2));
+  for (RoofLabel& label : labels) {
+    label.y = std::max(label.lineY, free + line / 2);
+    free = label.y + line / 2;
   }
-  taken.push_back(box);
-  QColor ground = scene.theme.background;
-  ground.setAlphaF(0.85F);
-  painter.fillRect(box, ground);
-  painter.setPen(color);
-  painter.drawText(box, Qt::AlignCenter, text);
+  for (const RoofLabel& label : labels) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(label.color, 1));
+    painter.drawLine(QPointF(plot.right() + 1, label.lineY), QPointF(plot.right() + 16, label.y));
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.drawText(QRectF(plot.right() + 19, label.y - line / 2, scene.area.right() - plot.right() - 19, line), kLine,
+                     label.text);
+  }
 }
 
 void paintRoofs(QPainter& painter, const RooflineScene& scene) {
@@ -99,7 +109,7 @@ void paintRoofs(QPainter& painter, const RooflineScene& scene) {
   const LogAxis x = scene.xAxis();
   const LogAxis y = scene.yAxis();
   const Roof* memory = memoryRoof(*scene.roofline);
-  std::vector<QRectF> taken;
+  std::vector<RoofLabel> labels;
   double highest = 0;
   painter.setRenderHint(QPainter::Antialiasing);
   for (const Roof& roof : scene.roofline->roofs) {
@@ -134,13 +144,15 @@ void paintRoofs(QPainter& painter, const RooflineScene& scene) {
   for (const Roof& roof : scene.roofline->roofs) {
     if (isMemory(roof) || isNetwork(roof) || roof.perSecond <= 0) continue;
     const double py = plot.bottom() - y.toPixel(roof.perSecond);
-    const QColor color = scene.theme.dtype(roof.resource).darker(scene.theme.dark ? 90 : 140);
-    const QString unit = roof.tensorCores ? QStringLiteral(", tensor cores") : QString();
-    paintRoofLabel(painter, scene, QPointF(plot.right() - 4, py),
-                   QStringLiteral("%1 %2FLOP/s (%3%4)")
-                       .arg(toText(roof.resource), formatSi(roof.perSecond), toText(nameOf(roof.source)), unit),
-                   color, taken);
+    const QColor color =
+        scene.theme.dark ? scene.theme.dtype(roof.resource).lighter(120) : scene.theme.dtype(roof.resource).darker(140);
+    const QString unit = roof.tensorCores ? QStringLiteral(" tensor cores") : QString();
+    labels.push_back({py, py,
+                      QStringLiteral("%1%2 %3FLOP/s (%4)")
+                          .arg(toText(roof.resource), unit, formatSi(roof.perSecond), toText(nameOf(roof.source))),
+                      color});
   }
+  paintRoofLabels(painter, scene, std::move(labels));
 }
 
 // The number of a point beside it, where it covers neither another number nor a small point's middle.
@@ -349,7 +361,7 @@ void paintRoofline(QPainter& painter, const RooflineScene& scene) {
   const QRectF plot = scene.plot();
   paintAxes(painter, scene);
   painter.save();
-  painter.setClipRect(plot.adjusted(0, -30, 0, 0), Qt::IntersectClip);
+  painter.setClipRect(plot.adjusted(0, -14, kRight, 10), Qt::IntersectClip);
   paintRoofs(painter, scene);
   paintPoints(painter, scene);
   painter.restore();

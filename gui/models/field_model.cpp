@@ -15,8 +15,11 @@ int FieldModel::rowCount(const QModelIndex& parent) const {
 int FieldModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumnCount; }
 
 QVariant FieldModel::data(const QModelIndex& index, int role) const {
-  if (!checkIndex(index, CheckIndexOption::IndexIsValid) || role != Qt::DisplayRole) return {};
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
   const Field& field = m_fields[static_cast<size_t>(index.row())];
+  // Long values are cut in the table. Values come from the trace, and a tooltip would read markup in them.
+  if (role == Qt::ToolTipRole) return QString("<p>" + field.second.toHtmlEscaped() + "</p>");
+  if (role != Qt::DisplayRole) return {};
   return index.column() == kName ? field.first : field.second;
 }
 

@@ -32,7 +32,8 @@ DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
   m_table->horizontalHeader()->setStretchLastSection(true);
   m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
   m_table->setAccessibleName(tr("Fields of the selected event"));
-  m_links->setMaximumHeight(120);
+  m_links->setMaximumHeight(4 * (m_links->fontMetrics().height() + 6));
+  m_table->setWordWrap(false);
   m_links->setAccessibleName(tr("Linked events"));
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(m_title);
@@ -71,11 +72,10 @@ void DetailsPane::showSelection() {
   }
   const timeline::Timeline& all = *m_data->timeline;
   const timeline::Slice& slice = all.slice(*selection);
-  const double origin = static_cast<double>(all.extent.startNs);
   m_title->setText(toQString(all.names[slice.name]));
   m_basics = {{tr("kind"), QLatin1String(timeline::kindName(slice.kind))},
               {tr("duration"), formatDuration(static_cast<double>(slice.durationNs))},
-              {tr("start"), formatTime(static_cast<double>(slice.startNs) - origin, 1)},
+              {tr("start"), formatTime(static_cast<double>(slice.startNs), 1)},
               {tr("where"), toQString(all.processes[selection->process].label)},
               {tr("track"), toQString(all.track(*selection).label)}};
   if (slice.note) m_basics.emplace_back(tr("note"), toQString(all.names[slice.note]));
@@ -95,10 +95,9 @@ void DetailsPane::showSelection() {
     for (const timeline::SliceRef& ref : m_linked) {
       const timeline::Slice& other = all.slice(ref);
       const double delay = static_cast<double>(other.startNs - slice.startNs);
-      m_links->addItem(QStringLiteral("%1 · %2 · %3%4")
-                           .arg(toQString(all.names[other.name]), toQString(all.track(ref).label),
-                                delay < 0 ? QStringLiteral("−") : QStringLiteral("+"),
-                                formatDuration(std::abs(delay))));
+      m_links->addItem(QStringLiteral("%1 · %2 %3 · %4")
+                           .arg(toQString(all.names[other.name]), formatDuration(std::abs(delay)),
+                                delay < 0 ? tr("before") : tr("after"), toQString(all.track(ref).label)));
     }
   }
   readFields(slice);

@@ -17,6 +17,7 @@ HealthPage::HealthPage(QWidget* parent)
   m_diagnosticTable->setModel(&m_diagnostics);
   for (QTableView* table : {m_factTable, m_diagnosticTable}) {
     table->verticalHeader()->hide();
+    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
     table->horizontalHeader()->setStretchLastSection(true);
     table->setSelectionBehavior(QAbstractItemView::SelectRows);
   }

@@ -28,7 +28,6 @@ MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
   for (const timeline::Step& step : data.timeline->steps) {
     if (step.processId == memory.process.value()) scene.steps.push_back(step);
   }
-  scene.originNs = static_cast<double>(data.timeline->extent.startNs);
   double start = static_cast<double>(data.timeline->extent.startNs);
   double end = static_cast<double>(data.timeline->extent.endNs);
   if (!memory.points.empty()) {
@@ -37,7 +36,7 @@ MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
     const auto first = static_cast<double>(memory.points.front().time.ns());
     const auto last = static_cast<double>(memory.points[changes - 1].time.ns());
     if (data.timeline->sliceCount == 0) {
-      start = scene.originNs = first;
+      start = first;
       end = static_cast<double>(memory.points.back().time.ns());
     }
     start = std::min(start, first);

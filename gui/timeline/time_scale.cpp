@@ -63,7 +63,8 @@ TimeSpan panned(const TimeSpan& span, double offsetNs, const TimeSpan& limits) {
 
 std::vector<Tick> ticks(const TimeScale& scale, double originNs, double minGapPx) {
   const double step = niceStep(std::max(scale.nsPerPixel() * minGapPx, 1.0));
-  const Unit& unit = unitFor(step * 5);
+  // Small steps far from the origin: "1521.0034 ms" reads better than "1521003400 ns".
+  const Unit& unit = unitFor(std::max(step * 5, std::abs(scale.span().endNs - originNs) / 1e3));
   const int decimals = std::max(0, static_cast<int>(std::ceil(std::log10(unit.ns / step) - 1e-9)));
   std::vector<Tick> result;
   const double first = std::ceil((scale.span().startNs - originNs) / step);

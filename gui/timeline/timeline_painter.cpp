@@ -190,6 +190,19 @@ void paintMarks(QPainter& painter, const TimelineScene& scene) {
   painter.restore();
 }
 
+// Where the length of the measured span stands on the axis; empty without one in view.
+QRectF measuredLabel(const TimelineScene& scene, const QFont& font) {
+  if (!scene.measured) return {};
+  const QRectF plot = scene.plot();
+  const TimeScale scale = scene.scale();
+  const double x0 = plot.left() + std::clamp(scale.toPixel(scene.measured->startNs), -1.0, plot.width() + 1);
+  const double x1 = plot.left() + std::clamp(scale.toPixel(scene.measured->endNs), -1.0, plot.width() + 1);
+  if (x1 < plot.left() || x0 > plot.right()) return {};
+  const double width = QFontMetricsF(font).horizontalAdvance(formatDuration(scene.measured->length())) + 10;
+  const double left = std::clamp((x0 + x1 - width) / 2, plot.left(), std::max(plot.left(), plot.right() - width));
+  return {left, 1, width, scene.axisHeight - 3};
+}
+
 void paintMeasured(QPainter& painter, const TimelineScene& scene) {
   if (!scene.measured) return;
   const QRectF plot = scene.plot();
@@ -203,14 +216,10 @@ void paintMeasured(QPainter& painter, const TimelineScene& scene) {
   painter.setPen(QPen(scene.theme.accent, 1));
   painter.drawLine(QPointF(x0, 0), QPointF(x0, scene.size.height()));
   painter.drawLine(QPointF(x1, 0), QPointF(x1, scene.size.height()));
-  const QString label = formatDuration(scene.measured->length());
-  const QFontMetricsF metrics(painter.font());
-  const double width = metrics.horizontalAdvance(label) + 10;
-  const double left = std::clamp((x0 + x1 - width) / 2, plot.left(), std::max(plot.left(), plot.right() - width));
-  const QRectF box(left, 1, width, scene.axisHeight - 3);
+  const QRectF box = measuredLabel(scene, painter.font());
   painter.fillRect(box, scene.theme.accent);
   painter.setPen(textOn(scene.theme.accent));
-  painter.drawText(box, Qt::AlignCenter, label);
+  painter.drawText(box, Qt::AlignCenter, formatDuration(scene.measured->length()));
 }
 
 void paintAxis(QPainter& painter, const TimelineScene& scene, const std::vector<Tick>& axisTicks) {
@@ -222,6 +231,7 @@ void paintAxis(QPainter& painter, const TimelineScene& scene, const std::vector<
                    static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine),
                    QStringLiteral("time since start"));
   const QFontMetricsF metrics(painter.font());
+  const QRectF measured = measuredLabel(scene, painter.font());
   for (const Tick& tick : axisTicks) {
     const double x = plot.left() + scale.toPixel(tick.ns);
     const double width = metrics.horizontalAdvance(tick.label) + 4;
@@ -229,8 +239,10 @@ void paintAxis(QPainter& painter, const TimelineScene& scene, const std::vector<
     painter.drawLine(QPointF(x, scene.axisHeight - 6), QPointF(x, scene.axisHeight));
     // Labels stay inside the picture; one at the edge would be cut.
     if (x - width / 2 < scene.gutterWidth - 8 || x + width / 2 > scene.size.width()) continue;
+    const QRectF box(x - width / 2, 2, width, scene.axisHeight - 9);
+    if (box.intersects(measured)) continue;
     painter.setPen(scene.theme.text);
-    painter.drawText(QRectF(x - width / 2, 2, width, scene.axisHeight - 9), Qt::AlignCenter, tick.label);
+    painter.drawText(box, Qt::AlignCenter, tick.label);
   }
   painter.setPen(scene.theme.grid.darker(115));
   painter.drawLine(QPointF(0, scene.axisHeight - 0.5), QPointF(scene.size.width(), scene.axisHeight - 0.5));

@@ -60,7 +60,6 @@ TimelineScene TimelineView::scene() const {
   scene.timeline = m_timeline.get();
   scene.layout = &m_layout;
   scene.span = m_state.span();
-  scene.originNs = m_timeline ? static_cast<double>(m_timeline->extent.startNs) : 0;
   scene.size = viewport()->size();
   scene.scrollY = verticalScrollBar()->value();
   scene.gutterWidth = std::min(210.0, std::max(90.0, viewport()->width() * 0.25));

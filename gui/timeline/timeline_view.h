@@ -18,7 +18,7 @@ class TimelineView : public QAbstractScrollArea {
  public:
   explicit TimelineView(ViewState& state, QWidget* parent = nullptr);
 
-  // Shows a timeline; null: nothing. The scene's origin is the start of its extent.
+  // Shows a timeline; null: nothing.
   void setTimeline(std::shared_ptr<const timeline::Timeline> timeline);
   // By name index: 1 keeps its colour; empty: no search.
   void setMatches(std::vector<char> matches);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real window, without a display.
+#include <gtest/gtest.h>
+
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QTabWidget>
+#include <QTest>
+#include <QWheelEvent>
+
+#include "gui/app/main_window.h"
+#include "gui/pages/timeline_page.h"
+#include "tests/gui/fixtures.h"
+
+namespace plumb::test {
+namespace {
+
+using namespace plumb::gui;
+
+class Window : public testing::Test {
+ protected:
+  void open(const std::string& path) {
+    m_window.resize(1200, 800);
+    m_window.show();
+    m_window.open(QString::fromStdString(path));
+  }
+  void openSample() {
+    QSignalSpy loaded(&m_window, &MainWindow::loaded);
+    open(sampleTrace(m_folder));
+    ASSERT_TRUE(loaded.wait(20'000)) << m_window.message().toStdString();
+  }
+  std::string failureOf(const std::string& path) {
+    QSignalSpy failed(&m_window, &MainWindow::failed);
+    open(path);
+    return failed.wait(20'000) ? failed.front().front().toString().toStdString() : "no failure was reported";
+  }
+  TimelineView& view() { return m_window.timelinePage().view(); }
+  // The first slice of a kind that is wide enough to click.
+  std::optional<timeline::SliceRef> visible(timeline::SliceKind kind) {
+    const timeline::Timeline& all = *m_window.data()->timeline;
+    const TimelineScene scene = view().scene();
+    for (uint32_t t = 0; t < all.processes[0].tracks.size(); ++t) {
+      const auto& lanes = all.processes[0].tracks[t].lanes;
+      for (uint32_t l = 0; l < lanes.size(); ++l) {
+        for (uint32_t i = 0; i < lanes[l].slices.size(); ++i) {
+          const timeline::SliceRef ref{0, t, l, i};
+          const QRectF rect = scene.sliceRect(ref);
+          if (lanes[l].slices[i].kind == kind && rect.width() > 6 && scene.plot().contains(rect.center())) return ref;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+  std::string detail(const char* name) {
+    const FieldModel& fields = m_window.timelinePage().details().fields();
+    for (int row = 0; row < fields.rowCount(); ++row) {
+      if (fields.data(fields.index(row, FieldModel::kName)) == QLatin1String(name))
+        return fields.data(fields.index(row, FieldModel::kValue)).toString().toStdString();
+    }
+    return "";
+  }
+
+  Folder m_folder;
+  MainWindow m_window;
+};
+
+TEST_F(Window, ShowsARecordingAtItsSecondStep) {
+  openSample();
+  EXPECT_EQ(m_window.message(), "");
+  EXPECT_TRUE(m_window.windowTitle().contains("sample.sqlite"));
+  const timeline::Window steady = timeline::steadyWindow(*m_window.data()->timeline);
+  EXPECT_DOUBLE_EQ(m_window.state().span().startNs, static_cast<double>(steady.startNs));
+  for (int tab = 0; tab < m_window.tabs().count(); ++tab) {
+    m_window.tabs().setCurrentIndex(tab);
+    EXPECT_FALSE(m_window.grab().isNull());
+  }
+}
+
+TEST_F(Window, ZoomsAroundTheCursorAndBack) {
+  openSample();
+  const TimeSpan before = m_window.state().span();
+  const QPointF at(700, 300);
+  const double under = view().scene().scale().toNs(at.x() - view().scene().gutterWidth);
+  QWheelEvent wheel(at, view().viewport()->mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::NoModifier,
+                    Qt::NoScrollPhase, false);
+  QCoreApplication::sendEvent(view().viewport(), &wheel);
+  EXPECT_LT(m_window.state().span().length(), before.length());
+  EXPECT_NEAR(view().scene().scale().toNs(at.x() - view().scene().gutterWidth), under, before.length() * 1e-9);
+  QTest::keyClick(&view(), Qt::Key_Backspace);
+  EXPECT_EQ(m_window.state().span(), before);
+  QTest::keyClick(&view(), Qt::Key_Home);
+  EXPECT_EQ(m_window.state().span(), m_window.state().limits());
+}
+
+TEST_F(Window, ClickingAKernelShowsEverythingAboutIt) {
+  openSample();
+  const auto kernel = visible(timeline::SliceKind::kKernel);
+  ASSERT_TRUE(kernel);
+  QTest::mouseClick(view().viewport(), Qt::LeftButton, Qt::NoModifier,
+                    view().scene().sliceRect(*kernel).center().toPoint());
+  ASSERT_EQ(m_window.state().selection(), kernel);
+  EXPECT_EQ(detail("kind"), "kernel");
+  EXPECT_TRUE(QTest::qWaitFor([this] { return !detail("grid_x").empty(); }, 10'000));
+  EXPECT_FALSE(detail("correlation").empty());
+  EXPECT_EQ(timeline::linkedSlices(*m_window.data()->timeline, *kernel).size(), 1u);
+  EXPECT_FALSE(view().grab().isNull());  // with the arrow
+  QTest::keyClick(&view(), Qt::Key_F);
+  EXPECT_NEAR(m_window.state().span().length(),
+              static_cast<double>(m_window.data()->timeline->slice(*kernel).durationNs) * 1.2, 2);
+  QTest::keyClick(&view(), Qt::Key_Escape);
+  EXPECT_EQ(m_window.state().selection(), std::nullopt);
+}
+
+TEST_F(Window, KeysReachEveryEvent) {
+  openSample();
+  QTest::keyClick(&view(), Qt::Key_Down);
+  ASSERT_TRUE(m_window.state().selection());
+  const auto first = *m_window.state().selection();
+  QTest::keyClick(&view(), Qt::Key_Right);
+  EXPECT_EQ(m_window.state().selection()->index, first.index + 1);
+  QTest::keyClick(&view(), Qt::Key_Down);
+  EXPECT_NE(m_window.state().selection()->track, first.track);
+}
+
+TEST_F(Window, MeasuresOnTheRuler) {
+  openSample();
+  QWidget* viewport = view().viewport();
+  QTest::mousePress(viewport, Qt::LeftButton, Qt::NoModifier, {400, 10});
+  QTest::mouseMove(viewport, {500, 12});
+  QMouseEvent move(QEvent::MouseMove, QPointF(600, 12), viewport->mapToGlobal(QPointF(600, 12)), Qt::NoButton,
+                   Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(viewport, &move);
+  QTest::mouseRelease(viewport, Qt::LeftButton, Qt::NoModifier, {600, 12});
+  ASSERT_TRUE(m_window.state().measured());
+  EXPECT_NEAR(m_window.state().measured()->length(), 200 * view().scene().scale().nsPerPixel(), 1);
+}
+
+TEST_F(Window, SearchWalksThroughMatches) {
+  openSample();
+  m_window.timelinePage().searchBox().setText("allgather");
+  m_window.timelinePage().findNext(1);
+  ASSERT_TRUE(m_window.state().selection());
+  const auto first = *m_window.state().selection();
+  m_window.timelinePage().findNext(1);
+  EXPECT_NE(*m_window.state().selection(), first);
+  const timeline::Timeline& all = *m_window.data()->timeline;
+  EXPECT_NE(QString::fromStdString(all.names[all.slice(first).name]).toLower().indexOf("allgather"), -1);
+}
+
+TEST_F(Window, FoldsARankByItsName) {
+  openSample();
+  const Row row = view().scene().layout->rows().front();
+  QTest::mouseClick(view().viewport(), Qt::LeftButton, Qt::NoModifier,
+                    QPointF(60, view().scene().axisHeight + row.y + 5).toPoint());
+  EXPECT_TRUE(view().folding().processes.contains(0));
+}
+
+TEST_F(Window, SaysWhatIsWrongWithABrokenFile) {
+  EXPECT_NE(failureOf(m_folder.path("missing.sqlite")), "no failure was reported");
+  EXPECT_EQ(m_window.data(), nullptr);
+  EXPECT_NE(m_window.message(), "");
+  EXPECT_NE(failureOf(m_folder.write("empty.sqlite", "")), "no failure was reported");
+  EXPECT_NE(failureOf(m_folder.write("text.sqlite", QByteArray(5000, 'x'))), "no failure was reported");
+}
+
+TEST_F(Window, SurvivesATruncatedRecording) {
+  QFile file(QString::fromStdString(sampleTrace(m_folder)));
+  ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+  const QByteArray whole = file.readAll();
+  for (const int parts : {2, 3, 5}) {
+    QSignalSpy loaded(&m_window, &MainWindow::loaded);
+    QSignalSpy failed(&m_window, &MainWindow::failed);
+    open(m_folder.write("cut.sqlite", whole.left(whole.size() / parts)));
+    EXPECT_TRUE(QTest::qWaitFor([&] { return loaded.count() + failed.count() > 0; }, 20'000));
+    EXPECT_FALSE(m_window.grab().isNull());
+  }
+}
+
+TEST_F(Window, AnotherFileReplacesTheOneBeingLoaded) {
+  const std::string path = sampleTrace(m_folder);
+  QSignalSpy loaded(&m_window, &MainWindow::loaded);
+  open(m_folder.path("missing.sqlite"));
+  open(path);
+  ASSERT_TRUE(loaded.wait(20'000));
+  EXPECT_EQ(m_window.data()->path, path);
+}
+
+}  // namespace
+}  // namespace plumb::test
