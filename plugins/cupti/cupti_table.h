@@ -21,6 +21,7 @@
   PLUMB_OPTIONAL(activityDisable, cuptiActivityDisable)                                     \
   PLUMB_OPTIONAL(activityEnableRuntimeApi, cuptiActivityEnableRuntimeApi)                   \
   PLUMB_OPTIONAL(activityEnableDriverApi, cuptiActivityEnableDriverApi)                     \
+  PLUMB_OPTIONAL(activityEnableAllSyncRecords, cuptiActivityEnableAllSyncRecords)           \
   PLUMB_OPTIONAL(activityRegisterTimestampCallback, cuptiActivityRegisterTimestampCallback) \
   PLUMB_OPTIONAL(activityGetNumDroppedRecords, cuptiActivityGetNumDroppedRecords)           \
   PLUMB_OPTIONAL(activityPushExternalCorrelationId, cuptiActivityPushExternalCorrelationId) \

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "plugins/cupti/convert.h"
 #include "plugins/cupti/cupti_library.h"
 #include "plugins/cupti/record_layout.h"
 
@@ -15,16 +14,11 @@ namespace {
 constexpr const char* kLaneName = "cupti";
 constexpr const char* kPluginVersion = "1";
 constexpr size_t kDefaultCapBytes = size_t{256} << 20;
-constexpr int64_t kPatienceNs = 200'000'000;
 constexpr int64_t kClockTries = 3;
 
 // CUPTI's versions are 19 to 28 for CUDA 12.x, then 130000 for 13.0 and so on.
-constexpr uint32_t kFirstThatTakesNoBuffer = 27;
 constexpr uint32_t kTimestampBugFrom = 24;
 constexpr uint32_t kTimestampBugFixed = 130100;
-
-// torch.profiler uses CUSTOM0 and CUSTOM1.
-constexpr CUpti_ExternalCorrelationKind kCorrelationKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
 
 constexpr uint32_t kKinds[] = {abi::kDevice,     abi::kContext, abi::kStream,          abi::kExternalCorrelation,
                                abi::kRuntime,    abi::kMemory,  abi::kSynchronization, abi::kMemcpy,
@@ -63,9 +57,6 @@ constexpr uint32_t kDriverLaunches[] = {
 };
 
 constinit std::atomic<Lane*> g_testLane{nullptr};
-
-// True on the target's threads (those that ask for buffers): they must never wait for a ring.
-thread_local bool t_isTargetThread = false;
 
 void CUPTIAPI onRequest(uint8_t** buffer, size_t* bytes, size_t* maxRecords) noexcept {
   processLane().requestBuffer(buffer, bytes, maxRecords);
@@ -168,6 +159,9 @@ void Lane::configure() noexcept {
     size_t bytes = sizeof zeroed;
     m_table.activitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &zeroed);
   }
+  if (m_table.activityEnableAllSyncRecords) {
+    m_table.activityEnableAllSyncRecords(0);  // a query that finds work unfinished is polling, not waiting
+  }
   // From 12.6 update 2 until 13.1 CUPTI can lose all kernel times when a timestamp callback is set.
   const bool safe = m_version < kTimestampBugFrom || m_version >= kTimestampBugFixed;
   if (safe && m_table.activityRegisterTimestampCallback &&
@@ -234,57 +228,17 @@ void Lane::filterApiCalls() noexcept {
 }
 
 bool Lane::turnOff(Problem problem, CUptiResult result, const char* detail) noexcept {
+  if (problem == Problem::kNoLibrary && m_saidNoLibrary) {
+    return false;  // it may still come: asked again, but said once
+  }
+  m_saidNoLibrary = m_saidNoLibrary || problem == Problem::kNoLibrary;
   m_refused = problem != Problem::kNoLibrary;
   const char* reason = "?";
   if (m_table.getResultString) {
     m_table.getResultString(result, &reason);
   }
   char message[512];
-  switch (problem) {
-    case Problem::kNoLibrary:
-      if (m_saidNoLibrary) {
-        return false;
-      }
-      m_saidNoLibrary = true;
-      snprintf(message, sizeof message,
-               "libcupti.so.13 or .12 was not found, so GPU work is not recorded: install CUPTI (package "
-               "nvidia-cuda-cupti, or "
-               "the CUDA toolkit) or put its folder on LD_LIBRARY_PATH.");
-      break;
-    case Problem::kMissingFunction:
-      snprintf(message, sizeof message,
-               "The loaded libcupti lacks %s, so GPU work is not recorded: CUDA 12.0 or newer is needed.", detail);
-      break;
-    case Problem::kNoDriver:
-      snprintf(message, sizeof message,
-               "no NVIDIA driver is usable in this process (CUPTI error %d), so GPU work is not recorded.",
-               static_cast<int>(result));
-      break;
-    case Problem::kDriverTooOld:
-      snprintf(
-          message, sizeof message,
-          "CUPTI version %u cannot initialise (error %d): the NVIDIA driver is older than it needs, so GPU work is not "
-          "recorded; update the driver or use an older CUDA.",
-          m_version, static_cast<int>(result));
-      break;
-    case Problem::kHeld:
-      snprintf(
-          message, sizeof message,
-          "Another tool already holds CUPTI in this process (Nsight Systems or Compute, cuda-gdb, compute-sanitizer, "
-          "torch.profiler, Triton's Proton): GPU work is not recorded; stop that tool to record it here.");
-      break;
-    case Problem::kNoPermission:
-      snprintf(
-          message, sizeof message,
-          "This user may not profile the GPU (CUPTI error %d), so GPU work is not recorded: ask for the driver option "
-          "NVreg_RestrictProfilingToAdminUsers=0.",
-          static_cast<int>(result));
-      break;
-    case Problem::kOther:
-      snprintf(message, sizeof message, "CUPTI refused %s (error %d, %s), so GPU work is not recorded.", detail,
-               static_cast<int>(result), reason);
-      break;
-  }
+  describeProblem({problem, static_cast<int>(result), reason, m_version, detail}, message, sizeof message);
   m_host.diagnose(Severity::kError, kLaneName, "lane_off", 1, message);
   return false;
 }
@@ -299,148 +253,6 @@ void Lane::publishPlugin(const char* path) noexcept {
   record.library = m_host.intern(library);
   record.is_on = 1;
   m_host.write(record);
-}
-
-void Lane::requestBuffer(uint8_t** buffer, size_t* bytes, size_t* maxRecords) noexcept {
-  t_isTargetThread = true;
-  *maxRecords = 0;
-  *buffer = m_pool.take();
-  if (!*buffer) {
-    m_refusedBuffers.fetch_add(1, std::memory_order_relaxed);
-    if (m_version < kFirstThatTakesNoBuffer) {
-      *buffer = m_pool.takeBeyondCap();
-    }
-  }
-  *bytes = *buffer ? BufferPool::kBlockBytes : 0;
-}
-
-void Lane::completeBuffer(uint8_t* buffer, size_t bytes, size_t validBytes) noexcept {
-  if (!buffer) {
-    return;
-  }
-  if (!m_pool.claim(buffer)) {
-    m_doubleBuffers.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  validBytes = validBytes < bytes ? validBytes : bytes;
-  const uint8_t* end = buffer + validBytes;
-  const uint8_t* last = nullptr;
-  CUpti_Activity* record = nullptr;
-  const bool patient = !t_isTargetThread;
-  while (validBytes && !m_dead.load(std::memory_order_relaxed)) {
-    const CUptiResult result = m_table.activityGetNextRecord(buffer, validBytes, &record);
-    const auto* here = reinterpret_cast<const uint8_t*>(record);
-    if (result == CUPTI_ERROR_MAX_LIMIT_REACHED) {
-      break;
-    }
-    if (result != CUPTI_SUCCESS || here < buffer || here >= end || (last && here <= last)) {
-      m_badRecords.fetch_add(1, std::memory_order_relaxed);
-      break;
-    }
-    last = here;
-    const size_t needed = prefixBytes(static_cast<uint32_t>(record->kind));
-    if (needed && needed <= static_cast<size_t>(end - here)) {
-      convertRecord(record, patient);
-    } else if (needed) {
-      m_badRecords.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
-  m_pool.giveBack(buffer, validBytes);
-}
-
-template <class Record>
-void Lane::write(const Record& record, bool patient) noexcept {
-  if (!patient || m_noPatience.load(std::memory_order_relaxed)) {
-    const bool written = m_host.write(record);
-    if (written && patient) {
-      m_noPatience.store(false, std::memory_order_relaxed);
-    }
-    return;
-  }
-  if (!m_host.writePatiently(record, kPatienceNs)) {
-    m_noPatience.store(true, std::memory_order_relaxed);
-  }
-}
-
-void Lane::convertRecord(const CUpti_Activity* record, bool patient) noexcept {
-  switch (static_cast<uint32_t>(record->kind)) {
-    case abi::kKernel:
-    case abi::kConcurrentKernel: {
-      const auto& in = *reinterpret_cast<const abi::Kernel*>(record);
-      rememberContext(in.contextId, in.deviceId);
-      const KernelRecord out = convertKernel(in, m_host.intern(in.name ? in.name : "unnamed kernel"), m_clock);
-      m_badTimes.fetch_add(out.flags & kEventNoTime, std::memory_order_relaxed);
-      write(out, patient);
-      break;
-    }
-    case abi::kMemcpy: {
-      const MemoryCopyRecord out = convertMemcpy(*reinterpret_cast<const abi::Memcpy*>(record), m_clock);
-      m_badTimes.fetch_add(out.flags & kEventNoTime, std::memory_order_relaxed);
-      write(out, patient);
-      break;
-    }
-    case abi::kMemcpyPeer: {
-      const MemoryCopyRecord out = convertMemcpyPeer(*reinterpret_cast<const abi::MemcpyPeer*>(record), m_clock);
-      m_badTimes.fetch_add(out.flags & kEventNoTime, std::memory_order_relaxed);
-      write(out, patient);
-      break;
-    }
-    case abi::kMemset: {
-      const MemorySetRecord out = convertMemset(*reinterpret_cast<const abi::Memset*>(record), m_clock);
-      m_badTimes.fetch_add(out.flags & kEventNoTime, std::memory_order_relaxed);
-      write(out, patient);
-      break;
-    }
-    case abi::kRuntime:
-    case abi::kDriver:
-      convertApiCall(*reinterpret_cast<const abi::Api*>(record), patient);
-      break;
-    case abi::kSynchronization:
-      write(convertSynchronization(*reinterpret_cast<const abi::Synchronization*>(record), m_clock), patient);
-      break;
-    case abi::kMemory:
-      write(convertMemory(*reinterpret_cast<const abi::Memory*>(record), m_clock), patient);
-      break;
-    case abi::kExternalCorrelation: {
-      const auto& in = *reinterpret_cast<const abi::ExternalCorrelation*>(record);
-      if (in.externalKind == kCorrelationKind) {
-        write(convertExternalCorrelation(in), patient);
-      }
-      break;
-    }
-    case abi::kDevice: {
-      const auto& in = *reinterpret_cast<const abi::Device*>(record);
-      write(convertDevice(in, m_host.intern(in.name ? in.name : "unnamed device")), patient);
-      break;
-    }
-    case abi::kContext: {
-      const auto& in = *reinterpret_cast<const abi::Context*>(record);
-      rememberContext(in.contextId, in.deviceId);
-      break;
-    }
-    case abi::kStream: {
-      const auto& in = *reinterpret_cast<const abi::Stream*>(record);
-      write(convertStream(in, deviceOf(in.contextId)), patient);
-      break;
-    }
-    default:
-      break;
-  }
-}
-
-void Lane::convertApiCall(const abi::Api& in, bool patient) noexcept {
-  const StringId name =
-      in.kind == abi::kRuntime ? m_names.runtime(m_table, m_host, in.cbid) : m_names.driver(m_table, m_host, in.cbid);
-  write(convertApi(in, name, m_clock), patient);
-}
-
-void Lane::rememberContext(uint32_t context, uint32_t device) noexcept {
-  m_deviceOfContext[context % kContexts].store(device + 1, std::memory_order_relaxed);
-}
-
-uint32_t Lane::deviceOf(uint32_t context) const noexcept {
-  const uint32_t known = m_deviceOfContext[context % kContexts].load(std::memory_order_relaxed);
-  return known ? known - 1 : 0;  // one process, one device is the rule where the context's record is late
 }
 
 void Lane::pushCorrelation(uint64_t externalId) noexcept {
@@ -499,7 +311,7 @@ void Lane::countDrops() noexcept {
     m_host.diagnose(
         Severity::kError, kLaneName, "records_dropped", dropped,
         "CUPTI began to drop activity records because no buffer was free: kernels and API calls are missing from "
-        "here on; a larger cupti_buffer_mb gives it more room.");
+        "here on; a larger PLUMB_CUPTI_BUFFER_MB gives it more room.");
   }
   m_droppedByCupti += dropped;
 }
@@ -520,7 +332,7 @@ void Lane::reportCounts() noexcept {
       {m_badRecords.load(), Severity::kWarning, "bad_record",
        "activity buffers held something that is not a known record: the rest of those buffers is missing."},
       {m_refusedBuffers.load(), Severity::kWarning, "buffer_cap",
-       "requests for an activity buffer came while all were in use (cap: setting cupti_buffer_mb)."},
+       "requests for an activity buffer came while all were in use (cap: PLUMB_CUPTI_BUFFER_MB)."},
       {m_doubleBuffers.load(), Severity::kWarning, "buffer_twice",
        "activity buffers were delivered a second time by CUPTI and ignored."},
   };

@@ -14,12 +14,15 @@
 #include "plugins/cupti/buffer_pool.h"
 #include "plugins/cupti/cupti_abi.h"
 #include "plugins/cupti/cupti_table.h"
+#include "plugins/cupti/problem.h"
 
 namespace plumb::cupti {
 
 class Lane {
  public:
   static constexpr uint32_t kFlushPeriodMs = 100;
+  // torch.profiler uses CUSTOM0 and CUSTOM1.
+  static constexpr CUpti_ExternalCorrelationKind kCorrelationKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
 
   void start(const PlumbHost* host) noexcept;
 
@@ -41,8 +44,6 @@ class Lane {
   void popCorrelation() noexcept;
 
  private:
-  enum class Problem { kNoLibrary, kMissingFunction, kNoDriver, kDriverTooOld, kHeld, kNoPermission, kOther };
-
   bool turnOff(Problem problem, CUptiResult result, const char* detail) noexcept;
   bool subscribe() noexcept;
   void configure() noexcept;

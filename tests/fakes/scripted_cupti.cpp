@@ -90,6 +90,9 @@ struct ScriptedCuptiCalls {
   static CUptiResult driverApi(CUpti_CallbackId cbid, uint8_t enable) {
     return g_cupti->enter("cuptiActivityEnableDriverApi", std::to_string(cbid) + " " + std::to_string(enable));
   }
+  static CUptiResult allSyncRecords(uint8_t enable) {
+    return g_cupti->enter("cuptiActivityEnableAllSyncRecords", std::to_string(enable));
+  }
   static CUptiResult timestampCallback(CUpti_TimestampCallbackFunc function) {
     const CUptiResult result = g_cupti->enter("cuptiActivityRegisterTimestampCallback");
     g_cupti->m_timestampCallback = result == CUPTI_SUCCESS ? function : nullptr;
@@ -153,6 +156,7 @@ cupti::CuptiTable ScriptedCupti::table() const {
   table.activitySetAttribute = Calls::setAttribute;
   table.activityEnableRuntimeApi = Calls::runtimeApi;
   table.activityEnableDriverApi = Calls::driverApi;
+  table.activityEnableAllSyncRecords = Calls::allSyncRecords;
   table.activityRegisterTimestampCallback = Calls::timestampCallback;
   table.activityGetNumDroppedRecords = Calls::dropped;
   table.activityPushExternalCorrelationId = Calls::push;

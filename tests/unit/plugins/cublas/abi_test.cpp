@@ -26,12 +26,13 @@ static_assert(static_cast<int>(CUBLAS_COMPUTE_32F_FAST_16BF) == abi::kCompute32F
 static_assert(static_cast<int>(CUBLAS_COMPUTE_64F) == abi::kCompute64F);
 static_assert(static_cast<int>(CUBLAS_COMPUTE_32I) == abi::kCompute32I);
 static_assert(static_cast<int>(CUBLAS_TF32_TENSOR_OP_MATH) == abi::kMathTf32);
-static_assert(CUBLASLT_MATRIX_LAYOUT_TYPE == abi::kLayoutType && CUBLASLT_MATRIX_LAYOUT_ROWS == abi::kLayoutRows);
-static_assert(CUBLASLT_MATRIX_LAYOUT_COLS == abi::kLayoutColumns);
-static_assert(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT == abi::kLayoutBatchCount);
-static_assert(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE == abi::kDescComputeType);
-static_assert(CUBLASLT_MATMUL_DESC_TRANSA == abi::kDescTransposeA);
-static_assert(CUBLASLT_MATMUL_DESC_TRANSB == abi::kDescTransposeB);
+static_assert(static_cast<int>(CUBLASLT_MATRIX_LAYOUT_TYPE) == static_cast<int>(abi::kLayoutType) &&
+              static_cast<int>(CUBLASLT_MATRIX_LAYOUT_ROWS) == static_cast<int>(abi::kLayoutRows));
+static_assert(static_cast<int>(CUBLASLT_MATRIX_LAYOUT_COLS) == static_cast<int>(abi::kLayoutColumns));
+static_assert(static_cast<int>(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) == static_cast<int>(abi::kLayoutBatchCount));
+static_assert(static_cast<int>(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE) == static_cast<int>(abi::kDescComputeType));
+static_assert(static_cast<int>(CUBLASLT_MATMUL_DESC_TRANSA) == static_cast<int>(abi::kDescTransposeA));
+static_assert(static_cast<int>(CUBLASLT_MATMUL_DESC_TRANSB) == static_cast<int>(abi::kDescTransposeB));
 static_assert(sizeof(cudaDataType) == sizeof(abi::DataType) && sizeof(cublasStatus_t) == sizeof(abi::Status));
 
 TEST(CublasReplacements, CoverTheWholeList) {

@@ -409,6 +409,7 @@ TEST_F(LaneTest, MakesOnlyTheCallsItMay) {
                                       "cuptiActivityEnable",
                                       "cuptiActivityEnableRuntimeApi",
                                       "cuptiActivityEnableDriverApi",
+                                      "cuptiActivityEnableAllSyncRecords",
                                       "cuptiActivityFlushAll",
                                       "cuptiActivityGetNumDroppedRecords",
                                       "cuptiGetCallbackName"};

@@ -77,9 +77,12 @@ class MemoryCalls : public testing::Test {
     host.forEach([&](const RecordHeader* header) {
       if (header->kind == RecordKind::kMemoryRegion) {
         const auto* r = reinterpret_cast<const MemoryRegionRecord*>(header);
-        lines.push_back("+" + host.text(r->name) + "@" + std::to_string(r->address) + ":" + std::to_string(r->bytes));
+        std::string line(1, '+');
+        line.append(host.text(r->name)).append(1, '@').append(std::to_string(r->address));
+        lines.push_back(line.append(1, ':').append(std::to_string(r->bytes)));
       } else if (header->kind == RecordKind::kMemoryRegionEnd) {
-        lines.push_back("-" + std::to_string(reinterpret_cast<const MemoryRegionEndRecord*>(header)->address));
+        lines.push_back(std::string(1, '-').append(
+            std::to_string(reinterpret_cast<const MemoryRegionEndRecord*>(header)->address)));
       }
     });
     return lines;

@@ -484,9 +484,10 @@ TEST_F(NcclProfiler, CallbackThreadsOfOneCommunicator) {
   isDone = true;
   const auto found = details();
   const std::vector<uint64_t> ids = pushed();
+  const std::vector<CollectiveRecord> recorded = collectives();
   ASSERT_EQ(found.size(), kCount);
   for (uint64_t i = 0; i < kCount; ++i) {
-    EXPECT_EQ(found.at(collectives()[i].event_id).external_id, ids[i]);
+    EXPECT_EQ(found.at(recorded[i].event_id).external_id, ids[i]);
   }
   nccl.finalize();
 }
