@@ -52,7 +52,7 @@ struct ProcessMemory {
 bool isUsable(TimePoint start, std::optional<TimePoint> end, int64_t address, int64_t bytes) {
   const bool fits =
       bytes > 0 && bytes < kLargestBytes && static_cast<uint64_t>(address) < UINT64_MAX - static_cast<uint64_t>(bytes);
-  return fits && isUsableTime(start.ns(), 0) && (!end || *end > start);
+  return fits && isUsableTime(start.ns(), 0) && (!end || *end >= start);
 }
 
 Status load(Trace& trace, std::map<ProcessId, ProcessMemory>& processes) {
@@ -111,11 +111,14 @@ std::vector<Change> changesOf(const ProcessMemory& memory) {
   std::vector<Change> changes;
   for (size_t i = 0; i < memory.blocks.size(); ++i) {
     const Block& block = memory.blocks[i];
-    if (block.space != "device") continue;
+    const bool isInstant = block.end && *block.end == block.start;
+    if (block.space != "device" || isInstant) continue;
     changes.push_back({block.start, ChangeKind::Allocate, i});
     if (block.end) changes.push_back({*block.end, ChangeKind::Free, i});
   }
   for (size_t i = 0; i < memory.regions.size(); ++i) {
+    const Region& region = memory.regions[i];
+    if (region.end && *region.end == region.start) continue;
     changes.push_back({memory.regions[i].start, ChangeKind::RegionBegin, i});
     if (memory.regions[i].end) changes.push_back({*memory.regions[i].end, ChangeKind::RegionEnd, i});
   }
@@ -203,6 +206,12 @@ MemoryPoint pointOf(TimePoint time, const MemoryMap::Totals& totals) {
   return point;
 }
 
+bool isHigher(const MemoryPoint& point, const MemoryPoint& peak) {
+  constexpr auto kUndeclared = static_cast<size_t>(MemoryCategory::Unattributed);
+  if (point.totalBytes != peak.totalBytes) return point.totalBytes > peak.totalBytes;
+  return point.bytes[kUndeclared] < peak.bytes[kUndeclared];
+}
+
 std::vector<LiveMemory> liveIn(Trace& trace, const ProcessMemory& memory, const MemoryMap& map,
                                std::optional<DeviceId> device) {
   std::vector<LiveMemory> live;
@@ -244,7 +253,7 @@ std::vector<DeviceMemory> analyzeProcess(Trace& trace, ProcessId id, const Proce
       const MemoryPoint point = pointOf(time, *totals);
       if (!device.points.empty() && device.points.back().bytes == point.bytes) continue;
       device.points.push_back(point);
-      if (point.totalBytes > device.peak.totalBytes) device.peak = point;
+      if (isHigher(point, device.peak)) device.peak = point;
       const int64_t cached = point.bytes[static_cast<size_t>(MemoryCategory::Cached)];
       device.allocatedPeakBytes = std::max(device.allocatedPeakBytes, point.totalBytes - cached);
       device.hasDeclarations |= point.bytes[static_cast<size_t>(MemoryCategory::Unattributed)] != point.totalBytes;

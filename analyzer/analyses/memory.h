@@ -58,9 +58,11 @@ struct SpacePeak {
 struct DeviceMemory {
   ProcessId process;
   std::optional<int64_t> rank;
-  std::optional<DeviceId> device;      // none: the allocations name no device
-  std::vector<MemoryPoint> points;     // at each change; ends with the state at the end of the recording
-  MemoryPoint peak;                    // the first moment of the largest total
+  std::optional<DeviceId> device;   // none: the allocations name no device
+  std::vector<MemoryPoint> points;  // at each change; ends with the state at the end of the recording
+  // Of the moments of the largest total the first with the fewest undeclared bytes, because a name is declared just
+  // after its allocation.
+  MemoryPoint peak;
   std::vector<LiveMemory> liveAtPeak;  // largest first; sums to the peak
   int64_t allocationCount = 0;
   bool hasPool = false;  // stream-ordered allocations: what their pool reserves beyond them was not recorded

@@ -45,10 +45,16 @@ void MemoryMap::removeBlock(Blocks::iterator block) {
   Totals& totals = m_totals[block->second.device];
   totals.allocatedBytes -= static_cast<int64_t>(end - start);
   erase(start, end, totals, std::nullopt);
-  // Covered regions that lie in it must not show again in what is allocated there next.
-  for (auto region = m_covered.begin(); region != m_covered.end();) {
-    const bool isInside = region->second.start >= start && region->second.end <= end;
-    region = isInside ? m_covered.erase(region) : std::next(region);
+  for (const size_t number : block->second.regions) {
+    const auto region = m_regions.find(number);
+    if (region == m_regions.end()) continue;
+    auto& parts = region->second.parts;
+    parts.erase(std::remove_if(parts.begin(), parts.end(),
+                               [&](const Range& part) { return part.first >= start && part.second <= end; }),
+                parts.end());
+    if (!parts.empty()) continue;
+    m_covered.erase(number);
+    m_regions.erase(region);
   }
   m_blockStarts.erase(block->second.number);
   m_blocks.erase(block);
@@ -86,43 +92,47 @@ bool MemoryMap::declare(size_t region, uint64_t address, int64_t bytes, MemoryCa
   const uint64_t end = address + static_cast<uint64_t>(bytes);
   auto block = firstBlockEndingAfter(address);
   if (block == m_blocks.end() || block->first >= end) return false;
-  m_regions[region] = {address, end, category, false};
+  Region declared{{}, category};
   for (; block != m_blocks.end() && block->first < end; ++block) {
     const uint64_t from = std::max(block->first, address), to = std::min(block->second.end, end);
     for (auto piece = firstPieceEndingAfter(from); piece != m_pieces.end() && piece->first < to; ++piece) {
       const auto below = m_regions.find(piece->second.region);
-      if (below != m_regions.end() && !below->second.isCovered) {
-        below->second.isCovered = true;
-        m_covered.emplace(below->first, below->second);
-      }
+      if (below == m_regions.end() || below->second.isCovered) continue;
+      below->second.isCovered = true;
+      m_covered.insert(below->first);
     }
     Totals& totals = m_totals[block->second.device];
     erase(from, to, totals, std::nullopt);
     paint(from, to, region, category, totals);
+    declared.parts.emplace_back(from, to);
+    block->second.regions.push_back(region);
   }
+  m_regions[region] = std::move(declared);
   return true;
 }
 
 void MemoryMap::undeclare(size_t number) {
   const auto found = m_regions.find(number);
   if (found == m_regions.end()) return;
-  const Region region = found->second;
   m_covered.erase(number);
-  for (auto block = firstBlockEndingAfter(region.start); block != m_blocks.end() && block->first < region.end;
-       ++block) {
-    Totals& totals = m_totals[block->second.device];
-    const uint64_t from = std::max(block->first, region.start), to = std::min(block->second.end, region.end);
-    for (const auto& [start, end] : erase(from, to, totals, number)) {
-      // In order of declaration, so that of several the latest stays on top.
-      for (const auto& [below, covered] : m_covered) {
-        const uint64_t shownFrom = std::max(start, covered.start), shownTo = std::min(end, covered.end);
-        if (shownFrom >= shownTo) continue;
-        erase(shownFrom, shownTo, totals, std::nullopt);
-        paint(shownFrom, shownTo, below, covered.category, totals);
-      }
+  for (const Range& part : found->second.parts) {
+    Totals& totals = m_totals[firstBlockEndingAfter(part.first)->second.device];
+    for (const Range& bare : erase(part.first, part.second, totals, number)) show(bare, totals);
+  }
+  m_regions.erase(found);
+}
+
+void MemoryMap::show(const Range& bare, Totals& totals) {
+  // In order of declaration, so that of several the latest stays on top.
+  for (const size_t below : m_covered) {
+    const Region& region = m_regions.at(below);
+    for (const Range& part : region.parts) {
+      const uint64_t from = std::max(bare.first, part.first), to = std::min(bare.second, part.second);
+      if (from >= to) continue;
+      erase(from, to, totals, std::nullopt);
+      paint(from, to, below, region.category, totals);
     }
   }
-  m_regions.erase(number);
 }
 
 }  // namespace plumb

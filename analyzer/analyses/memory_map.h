@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -39,31 +40,34 @@ class MemoryMap {
     size_t number;
     uint64_t end;
     std::optional<DeviceId> device;
+    std::vector<size_t> regions = {};  // declared in it, also those that ended
   };
   struct Piece {  // visible part of a region, inside one block
     uint64_t end;
     size_t region;
   };
+  using Range = std::pair<uint64_t, uint64_t>;  // [first, second)
   struct Region {
-    uint64_t start, end;
+    std::vector<Range> parts;  // one in each block that was live when it was declared and still is
     MemoryCategory category;
-    bool isCovered;  // some of it lies, or lay, under a later region
+    bool isCovered = false;  // some of it lies, or lay, under a later region
   };
   using Blocks = std::map<uint64_t, Block>;
-  using Range = std::pair<uint64_t, uint64_t>;
 
   [[nodiscard]] Blocks::iterator firstBlockEndingAfter(uint64_t address);
   std::map<uint64_t, Piece>::iterator firstPieceEndingAfter(uint64_t address);
   // Takes away what is visible in the range; `ofRegion`: only of that region. Returns the ranges.
   std::vector<Range> erase(uint64_t start, uint64_t end, Totals& totals, std::optional<size_t> ofRegion);
   void paint(uint64_t start, uint64_t end, size_t region, MemoryCategory category, Totals& totals);
+  // Paints what lies under a range from which the visible was taken.
+  void show(const Range& bare, Totals& totals);
   void removeBlock(Blocks::iterator block);
 
   Blocks m_blocks;                                     // by start address
   std::unordered_map<size_t, uint64_t> m_blockStarts;  // by number
   std::map<uint64_t, Piece> m_pieces;                  // by start address
   std::map<size_t, Region> m_regions;                  // live, by number
-  std::map<size_t, Region> m_covered;                  // those with isCovered
+  std::set<size_t> m_covered;                          // those with isCovered
   std::map<std::optional<DeviceId>, Totals> m_totals;
 };
 

@@ -36,17 +36,18 @@ constexpr Limit kLimits[] = {
     {SQLITE_LIMIT_TRIGGER_DEPTH, 1},  {SQLITE_LIMIT_WORKER_THREADS, 0}};
 
 // Of all a statement can do, only reading is let through; the flags of the connection forbid the rest a second time.
-int allowReading(void*, int action, const char* first, const char*, const char*, const char*) {
+int allowReading(void*, int action, const char* first, const char* second, const char*, const char*) {
   static constexpr std::array<std::string_view, 12> kPragmas = {
       "application_id", "compile_options", "database_list", "foreign_key_list", "function_list", "index_info",
       "index_list",     "integrity_check", "quick_check",   "table_info",       "table_list",    "user_version"};
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
-    case SQLITE_FUNCTION:
     case SQLITE_RECURSIVE:
     case SQLITE_TRANSACTION:
       return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return second && std::string_view(second) == "load_extension" ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_PRAGMA:
       return first && std::find(kPragmas.begin(), kPragmas.end(), first) != kPragmas.end() ? SQLITE_OK : SQLITE_DENY;
     default:

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/roofline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::test {
+namespace {
+
+TEST(Verdict, FollowsTheRule) {
+  EXPECT_EQ(verdictOf(0.10, 0.80), Verdict::MemoryBound);
+  EXPECT_EQ(verdictOf(0.80, 0.10), Verdict::ComputeBound);
+  EXPECT_EQ(verdictOf(0.80, 0.70), Verdict::ComputeBound);  // the larger, above 60 %
+  EXPECT_EQ(verdictOf(0.40, 0.70), Verdict::MemoryBound);
+  EXPECT_EQ(verdictOf(0.50, 0.55), Verdict::LatencyBound);
+  EXPECT_EQ(verdictOf(0.60, 0.10), Verdict::LatencyBound);
+  EXPECT_EQ(verdictOf(1.01, 0.10), Verdict::AboveRoof);
+  EXPECT_EQ(verdictOf(0.10, 1.01), Verdict::AboveRoof);
+}
+
+TEST(DatasheetRoofs, AreTheKnownNumbersOfKnownGpus) {
+  const auto roof = [](int64_t major, int64_t minor, int64_t multiprocessors, int64_t mhz, std::string_view resource) {
+    Device device;
+    device.computeMajor = major;
+    device.computeMinor = minor;
+    device.multiprocessorCount = multiprocessors;
+    device.coreClockHz = mhz * 1'000'000;
+    device.memoryBandwidthBytesPerSecond = 1'000'000;
+    for (const Roof& r : datasheetRoofs(device)) {
+      if (r.resource == resource) return r.perSecond / 1e12;
+    }
+    return 0.0;
+  };
+  EXPECT_NEAR(roof(7, 0, 80, 1530, "fp16"), 125, 1);   // V100
+  EXPECT_NEAR(roof(8, 0, 108, 1410, "bf16"), 312, 1);  // A100
+  EXPECT_NEAR(roof(8, 0, 108, 1410, "tf32"), 156, 1);
+  EXPECT_NEAR(roof(8, 0, 108, 1410, "fp64"), 19.5, 0.1);
+  EXPECT_NEAR(roof(8, 0, 108, 1410, "fp32"), 19.5, 0.1);
+  EXPECT_NEAR(roof(9, 0, 132, 1830, "bf16"), 989, 2);  // H100 SXM
+  EXPECT_NEAR(roof(9, 0, 132, 1830, "fp8"), 1979, 2);
+  EXPECT_EQ(roof(7, 0, 80, 1530, "bf16"), 0);   // has no such unit
+  EXPECT_EQ(roof(12, 7, 80, 1530, "fp32"), 0);  // not known
+  EXPECT_NEAR(roof(12, 7, 80, 1530, "memory"), 1e-6, 1e-9);
+}
+
+TEST(DatasheetRoofs, ASoftwareDeviceHasNone) {
+  Device device;
+  device.isSoftware = true;
+  device.computeMajor = 9;
+  device.multiprocessorCount = device.coreClockHz = device.memoryBandwidthBytesPerSecond = 1;
+  EXPECT_TRUE(datasheetRoofs(device).empty());
+}
+
+class Roofline : public testing::Test {
+ protected:
+  std::vector<DeviceRoofline> analyze() {
+    m_builder.finish();
+    m_trace.emplace(valueOf(Trace::open(m_file.path())));
+    return valueOf(analyzeRoofline(*m_trace));
+  }
+  // A launch at `hostNs` of a kernel that runs at `hostNs` + 1000.
+  int64_t launch(int64_t hostNs, int64_t durationNs, std::string_view name, int64_t flags = 0) {
+    const int64_t correlation = m_builder.newCorrelation();
+    m_builder.addApiCall(m_rank.process, m_rank.thread, hostNs, 5, "cudaLaunchKernel", correlation);
+    m_builder.addKernel(m_rank.work(hostNs + 1000, durationNs, correlation, flags), name);
+    return correlation;
+  }
+  int64_t declare(int64_t startNs, int64_t durationNs, std::string_view name, int64_t flops, int64_t bytes) {
+    const int64_t range = m_builder.addRange(m_rank.process, m_rank.thread, startNs, durationNs, name);
+    m_builder.addPayload(range, "flops", flops);
+    if (bytes) m_builder.addPayload(range, "bytes", bytes);
+    return range;
+  }
+  TraceFile m_file;
+  TraceBuilder m_builder{m_file.path()};
+  OneRank m_rank{m_builder};
+  std::optional<Trace> m_trace;
+};
+
+TEST_F(Roofline, FlopsOfALibraryCallBelongToItsKernels) {
+  m_builder.addRoof(m_rank.process, 0, "bf16", 1e12);
+  m_builder.addRoof(m_rank.process, 0, "memory", 1e12);
+  m_builder.addLibraryCall({.process = m_rank.process,
+                            .thread = m_rank.thread,
+                            .startNs = 0,
+                            .m = 100,
+                            .n = 100,
+                            .k = 100,
+                            .externalId = 5});
+  m_builder.addLink(m_rank.process, 5, launch(10, 2000, "gemm"));
+  m_builder.addLink(m_rank.process, 5, launch(20, 500, "split_k_reduce"));
+  const auto devices = analyze();
+  ASSERT_EQ(devices.size(), 1u);
+  ASSERT_EQ(devices[0].points.size(), 1u);
+  const RooflinePoint& point = devices[0].points[0];
+  EXPECT_EQ(point.name, "gemm");
+  EXPECT_EQ(point.source, WorkSource::Shape);
+  EXPECT_EQ(point.precision, "bf16");
+  EXPECT_EQ(point.kernelCount, 2);
+  EXPECT_EQ(point.duration, Duration(2500));
+  EXPECT_DOUBLE_EQ(point.flops, 2e6);
+  EXPECT_DOUBLE_EQ(*point.flopsPerSecond, 8e11);
+  EXPECT_DOUBLE_EQ(*point.computeShare, 0.8);
+  EXPECT_DOUBLE_EQ(*point.intensity, 2e6 / 60000);
+  EXPECT_EQ(point.verdict, Verdict::ComputeBound);
+}
+
+TEST_F(Roofline, TheInnermostDeclaringRangeCounts) {
+  declare(0, 100, "outer", 7777, 1);
+  declare(10, 20, "softmax", 4000, 8000);
+  m_builder.addRange(m_rank.process, m_rank.thread, 12, 10, "library's own range", 1);  // declares nothing
+  launch(15, 100, "softmax_kernel");
+  launch(40, 100, "outer_kernel");
+  launch(200, 300, "lonely");
+  const auto devices = analyze();
+  ASSERT_EQ(devices.at(0).points.size(), 2u);
+  for (const RooflinePoint& point : devices[0].points) {
+    EXPECT_EQ(point.source, WorkSource::Declared);
+    EXPECT_TRUE(point.precisionAssumed);
+    EXPECT_EQ(point.flops, point.name == "softmax_kernel" ? 4000 : 7777);
+  }
+  ASSERT_EQ(devices[0].withoutFlops.size(), 1u);
+  EXPECT_EQ(devices[0].withoutFlops[0].name, "lonely");
+  EXPECT_EQ(devices[0].unknownDuration, Duration(300));
+}
+
+TEST_F(Roofline, ARangeOfAnotherThreadDeclaresNothing) {
+  const int64_t other = m_builder.addThread(m_rank.process);
+  const int64_t range = m_builder.addRange(m_rank.process, other, 0, 100, "softmax");
+  m_builder.addPayload(range, "flops", int64_t{4000});
+  launch(15, 100, "kernel");
+  EXPECT_TRUE(analyze().at(0).points.empty());
+}
+
+TEST_F(Roofline, AboveARoofIsAnErrorOfTheInputs) {
+  m_builder.addRoof(m_rank.process, 0, "fp32", 1e9);
+  m_builder.addRoof(m_rank.process, 0, "memory", 1e12);
+  declare(10, 20, "op", 4000, 8000);
+  launch(15, 100, "kernel");
+  const RooflinePoint point = analyze().at(0).points.at(0);
+  EXPECT_EQ(point.verdict, Verdict::AboveRoof);
+  EXPECT_THAT(point.reason, testing::HasSubstr("4000 % of the measured fp32 roof"));
+}
+
+TEST_F(Roofline, WithoutRoofOrBytesOrTimeNothingIsClaimed) {
+  m_builder.addRoof(m_rank.process, 0, "fp32", 1e12);
+  declare(10, 20, "op", 4000, 8000);
+  launch(15, 100, "no memory roof");
+  declare(110, 20, "op2", 4000, 8000);
+  launch(115, 0, "no time");
+  declare(210, 20, "op3", 4000, 8000);
+  launch(215, 100, "untimed", 1);
+  const DeviceRoofline device = analyze().at(0);
+  ASSERT_EQ(device.points.size(), 2u);
+  for (const RooflinePoint& point : device.points) {
+    EXPECT_EQ(point.verdict, Verdict::CannotSay);
+    EXPECT_THAT(point.reason, testing::HasSubstr(point.name == "no time" ? "no duration" : "no memory roof"));
+  }
+  EXPECT_EQ(device.withoutFlops.at(0).name, "untimed");
+}
+
+TEST_F(Roofline, CommunicationIsNotListed) {
+  launch(10, 100, "ncclDevKernel_AllReduce");
+  EXPECT_TRUE(analyze().empty());
+}
+
+TEST_F(Roofline, MeasuredRoofsComeBeforeTheDatasheets) {
+  m_builder.addRoof(m_rank.process, 0, "fp32", 1e12, "datasheet");
+  m_builder.addRoof(m_rank.process, 0, "fp32", 5e11, "measured");
+  launch(10, 100, "kernel");
+  const auto devices = analyze();
+  EXPECT_EQ(devices.at(0).roof("fp32")->source, RoofSource::Measured);
+  EXPECT_EQ(devices.at(0).roof("fp8"), nullptr);
+}
+
+}  // namespace
+}  // namespace plumb::test

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/steps.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::test {
+namespace {
+
+std::vector<Duration> times(std::initializer_list<int64_t> values) {
+  std::vector<Duration> result;
+  for (const int64_t value : values) result.emplace_back(value);
+  return result;
+}
+
+TEST(Percentile, InterpolatesBetweenNeighbours) {
+  EXPECT_EQ(percentile(times({10}), 0.9), Duration(10));
+  EXPECT_EQ(percentile(times({30, 10, 20}), 0.5), Duration(20));
+  EXPECT_EQ(percentile(times({0, 100}), 0.1), Duration(10));
+}
+
+TEST(Warmup, LeadingStepsThatDiffer) {
+  EXPECT_EQ(countWarmup(times({300, 100, 101, 99, 100})), 1u);
+  EXPECT_EQ(countWarmup(times({300, 200, 100, 101, 99, 100})), 2u);
+  EXPECT_EQ(countWarmup(times({100, 101, 99, 100})), 0u);
+  EXPECT_EQ(countWarmup(times({105, 100, 101, 99, 100})), 0u);      // within 10 %
+  EXPECT_EQ(countWarmup(times({100, 300, 100, 100})), 0u);          // not leading
+  EXPECT_EQ(countWarmup(times({130, 80, 100, 120, 90, 110})), 0u);  // as uneven as the rest
+  EXPECT_EQ(countWarmup(times({300, 100})), 0u);                    // too few to tell
+  EXPECT_EQ(countWarmup({}), 0u);
+}
+
+// A step whose work is launched in it and runs later.
+void addStep(TraceBuilder& trace, const OneRank& rank, int64_t hostStart, int64_t hostLength, int64_t gpuStart,
+             int64_t gpuLength) {
+  trace.addRange(rank.process, rank.thread, hostStart, hostLength, "step");
+  const int64_t correlation = trace.newCorrelation();
+  trace.addApiCall(rank.process, rank.thread, hostStart + 1, 2, "cudaLaunchKernel", correlation);
+  trace.addKernel(rank.work(gpuStart, gpuLength, correlation), "gemm");
+}
+
+TEST(Steps, TheGpuSpanFollowsTheLaunches) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    addStep(trace, rank, 0, 100, 50, 400);  // runs on while the host is in the next step
+    addStep(trace, rank, 100, 100, 450, 100);
+    const int64_t correlation = trace.newCorrelation();
+    trace.addApiCall(rank.process, trace.addThread(rank.process), 150, 2, "cudaMemcpyAsync",
+                     correlation);  // another thread
+    trace.addCopy(rank.work(600, 50, correlation), 10);
+    trace.addKernel(rank.work(700, 10), "without a launch");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto ranks = valueOf(findSteps(trace));
+  ASSERT_EQ(ranks.size(), 1u);
+  ASSERT_EQ(ranks[0].steps.size(), 2u);
+  const Step& first = ranks[0].steps[0];
+  const Step& second = ranks[0].steps[1];
+  ASSERT_TRUE(first.gpu && second.gpu);
+  EXPECT_EQ(first.gpu->window, intervalOf(50, 400));
+  EXPECT_EQ(second.gpu->window, intervalOf(450, 200));
+  EXPECT_EQ(second.gpu->compute, Duration(100));
+  EXPECT_EQ(second.gpu->exposedMemory, Duration(50));
+  EXPECT_EQ(second.gpu->idle, Duration(50));
+  EXPECT_EQ(second.gpuEventCount, 2);
+  EXPECT_TRUE(ranks[0].timesAreGpuSpans);
+  EXPECT_EQ(ranks[0].statistics->median, Duration(300));
+}
+
+TEST(Steps, WarmupIsLeftOutOfTheStatistics) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    addStep(trace, rank, 0, 1000, 10, 900);
+    for (int64_t i = 1; i < 6; ++i) addStep(trace, rank, i * 1000, 1000, i * 1000 + 10, 100);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const RankSteps rank = valueOf(findSteps(trace)).at(0);
+  EXPECT_EQ(rank.warmupCount, 1);
+  EXPECT_TRUE(rank.steps[0].isWarmup);
+  EXPECT_EQ(rank.statistics->count, 5);
+  EXPECT_EQ(rank.statistics->p90, Duration(100));
+}
+
+TEST(Steps, WithoutGpuWorkTheHostRangeIsTimed) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addRange(rank.process, rank.thread, 0, 100, "step 0");
+    trace.addRange(rank.process, rank.thread, 100, 120, "ProfilerStep#1");
+    trace.addRange(rank.process, rank.thread, 300, std::nullopt, "step");  // still open
+    trace.addRange(rank.process, rank.thread, 400, 10, "stepping stone");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const RankSteps rank = valueOf(findSteps(trace)).at(0);
+  EXPECT_EQ(rank.steps.size(), 2u);
+  EXPECT_EQ(rank.openCount, 1);
+  EXPECT_FALSE(rank.timesAreGpuSpans);
+  EXPECT_FALSE(rank.steps[0].gpu);
+  EXPECT_EQ(rank.statistics->median, Duration(110));
+}
+
+TEST(Steps, NoneMarkedNoneFound) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addKernel(rank.work(0, 10), "a");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  EXPECT_TRUE(valueOf(findSteps(trace)).empty());
+}
+
+}  // namespace
+}  // namespace plumb::test

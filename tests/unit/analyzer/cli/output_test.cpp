@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/output.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::cli {
+namespace {
+
+using test::TraceFile;
+using test::valueOf;
+
+std::string written(const std::string& sql, Format format, const std::vector<ReportColumn>& columns = {}) {
+  const TraceFile file;
+  test::TraceBuilder(file.path()).finish();
+  Trace trace = valueOf(Trace::open(file.path()));
+  auto rows = valueOf(trace.query(sql));
+  std::FILE* out = std::tmpfile();
+  const Status status = writeRows(rows, format, columns, out);
+  EXPECT_TRUE(status.ok()) << test::errorOf(status);
+  std::string text(static_cast<size_t>(std::ftell(out)), '\0');
+  std::rewind(out);
+  EXPECT_EQ(std::fread(text.data(), 1, text.size(), out), text.size());
+  std::fclose(out);
+  return text;
+}
+
+TEST(Csv, IsRfc4180) {
+  EXPECT_EQ(written("SELECT 1 AS a, 'x,y' AS b, 'say \"hi\"' AS c, char(10) AS d, NULL AS e", Format::Csv),
+            "a,b,c,d,e\r\n1,\"x,y\",\"say \"\"hi\"\"\",\"\n\",\r\n");
+}
+
+TEST(Csv, NumbersReadBackAsTheyWere) {
+  EXPECT_EQ(written("SELECT 9223372036854775807 AS a, 0.1 AS b, 1e300 AS c", Format::Csv),
+            "a,b,c\r\n9223372036854775807,0.1,1e+300\r\n");
+}
+
+TEST(Json, IsValidWithExactIntegers) {
+  const auto json = nlohmann::json::parse(
+      written("SELECT 9223372036854775807 AS a, 1e999 AS b, 'x' || char(27, 34, 92) AS c, NULL AS d, x'00ff' AS e"
+              " UNION ALL SELECT -1, 0.5, cast(x'ff41' AS TEXT), 2, 3",
+              Format::Json));
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["a"].get<int64_t>(), INT64_MAX);
+  EXPECT_TRUE(json[0]["b"].is_null());
+  EXPECT_EQ(json[0]["c"], "x\x1b\"\\");
+  EXPECT_TRUE(json[0]["d"].is_null());
+  EXPECT_EQ(json[0]["e"], "00ff");
+  EXPECT_EQ(json[1]["c"],
+            "\xEF\xBF\xBD"
+            "A");
+}
+
+TEST(Json, NoRowsAreAnEmptyArray) {
+  EXPECT_TRUE(nlohmann::json::parse(written("SELECT 1 AS a WHERE 0", Format::Json)).empty());
+}
+
+TEST(Json, ColumnsOfOneNameAreKeptApart) {
+  const auto json = nlohmann::json::parse(written("SELECT 1 AS a, 2 AS a", Format::Json));
+  EXPECT_EQ(json[0]["a"], 1);
+  EXPECT_EQ(json[0]["a_2"], 2);
+}
+
+TEST(Table, ShowsUnitsAndHarmlessText) {
+  EXPECT_EQ(written("SELECT 'k' || char(27) AS name, 1500 AS total_ns, 12.34 AS share_pct, NULL AS stddev_ns",
+                    Format::Table, {{"total_ns", "ns", ""}, {"share_pct", "%", ""}, {"stddev_ns", "ns", ""}}),
+            "name    total   share  stddev\n"
+            "k\\x1b  1.5 µs  12.3 %       -\n");
+  EXPECT_EQ(written("SELECT 1 AS a WHERE 0", Format::Table), "no rows\n");
+}
+
+}  // namespace
+}  // namespace plumb::cli

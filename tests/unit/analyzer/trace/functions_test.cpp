@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analyzer/trace/trace.h"
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::test {
+namespace {
+
+class Functions : public testing::Test {
+ protected:
+  Functions() {
+    TraceBuilder(m_file.path()).finish();
+    m_trace.emplace(valueOf(Trace::open(m_file.path())));
+  }
+  // "null" for NULL.
+  std::string value(const std::string& expression, const std::string& values) {
+    auto rows = valueOf(m_trace->query("WITH t(x) AS (VALUES " + values + ") SELECT " + expression + " FROM t"));
+    if (!rows.next()) return errorOf(rows.status());
+    return rows.isNull(0) ? "null" : std::string(rows.text(0));
+  }
+  TraceFile m_file;
+  std::optional<Trace> m_trace;
+};
+
+TEST_F(Functions, Median) {
+  EXPECT_EQ(value("median(x)", "(3),(1),(2)"), "2.0");
+  EXPECT_EQ(value("median(x)", "(4),(1),(2),(3)"), "2.5");
+  EXPECT_EQ(value("median(x)", "(5),(NULL)"), "5.0");
+  EXPECT_EQ(value("median(x)", "(NULL)"), "null");
+}
+
+TEST_F(Functions, PercentileInterpolates) {
+  EXPECT_EQ(value("percentile(x, 0)", "(10),(20),(30)"), "10.0");
+  EXPECT_EQ(value("percentile(x, 100)", "(10),(20),(30)"), "30.0");
+  EXPECT_EQ(value("percentile(x, 25)", "(10),(20),(30)"), "15.0");
+  EXPECT_THAT(value("percentile(x, 101)", "(1)"), testing::HasSubstr("from 0 to 100"));
+}
+
+TEST_F(Functions, DeviationIsOfASample) {
+  EXPECT_EQ(value("round(stddev(x), 6)", "(2),(4),(4),(4),(5),(5),(7),(9)"), "2.13809");
+  EXPECT_EQ(value("stddev(x)", "(2)"), "null");
+}
+
+TEST_F(Functions, WorkPerGroup) {
+  auto rows = valueOf(m_trace->query(
+      "WITH t(g, x) AS (VALUES ('a', 1), ('b', 7), ('a', 3)) SELECT g, median(x) FROM t GROUP BY g ORDER BY g"));
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.real(1), 2);
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.real(1), 7);
+}
+
+}  // namespace
+}  // namespace plumb::test
