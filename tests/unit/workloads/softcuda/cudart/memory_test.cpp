@@ -21,6 +21,7 @@ class Gate {
                   stream, [](void* self) { static_cast<Gate*>(self)->m_open.get_future().wait(); }, this),
               cudaSuccess);
   }
+  ~Gate() { EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); }  // the stream has left it
   void open() { m_open.set_value(); }
 
  private:

@@ -15,6 +15,7 @@ namespace {
 // A host function that holds its stream until it is opened.
 class Gate {
  public:
+  ~Gate() { EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); }  // the stream has left it
   static void wait(void* self) {
     auto* gate = static_cast<Gate*>(self);
     gate->m_reached.set_value();
