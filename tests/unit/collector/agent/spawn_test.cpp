@@ -68,7 +68,7 @@ TEST(SpawnDetached, ResetsSignals) {
   sigemptyset(&set);
   sigaddset(&set, SIGUSR1);
   sigprocmask(SIG_BLOCK, &set, &before);
-  EXPECT_EQ(outputOf("grep -E 'Sig(Blk|Ign)' /proc/$$/status >&3"),
+  EXPECT_EQ(outputOf("exec grep -E 'Sig(Blk|Ign)' /proc/self/status >&3"),
             "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
   sigset_t now;
   sigprocmask(SIG_SETMASK, &before, &now);
