@@ -204,9 +204,22 @@ Result<QImage> renderMemory(const TraceData& data, const RenderOptions& options)
   for (const DeviceMemory* memory : shown) scenes.push_back(memoryScene(data, *memory));
   const double top = sharedTop(scenes);  // one scale, so that ranks can be compared by eye
   for (size_t i = 0; i < scenes.size(); ++i) {
-    scenes[i].topBytes = top;
-    scenes[i].area = QRectF(kMargin, head + panel * static_cast<double>(i), width - 2 * kMargin, panel - 6);
-    paintMemory(painter, scenes[i]);
+    MemoryScene& scene = scenes[i];
+    scene.topBytes = top;
+    scene.area = QRectF(kMargin, head + panel * static_cast<double>(i), width - 2 * kMargin, panel - 6);
+    // Changes that are too close together to be seen in the whole are shown a second time, from near.
+    const auto near = peakSpan(*scene.memory, scene.steps);
+    if (near && width >= 1000 && near->length() < scene.span.length() / 4) {
+      MemoryScene whole = scene;
+      whole.withLegend = false;
+      whole.area.setWidth(scene.area.width() * 0.46);
+      paintMemory(painter, whole);
+      scene.area.setLeft(whole.area.right());
+      scene.span = *near;
+      scene.title = QStringLiteral("around the peak: %1").arg(formatDuration(near->length()));
+      scene.steps.clear();
+    }
+    paintMemory(painter, scene);
   }
   return image;
 }

@@ -44,14 +44,14 @@ void paintAxes(QPainter& painter, const MemoryScene& scene) {
     painter.setPen(scene.theme.grid.darker(130));
     painter.drawLine(QPointF(x, plot.bottom()), QPointF(x, plot.bottom() + 4));
     const double width = metrics.horizontalAdvance(tick.label) + 4;
-    if (!scene.withTimeLabels || x + width / 2 > plot.right() + 20 || x - width / 2 < scene.area.left()) continue;
+    if (x + width / 2 > plot.right() + 20 || x - width / 2 < scene.area.left()) continue;
     painter.setPen(scene.theme.mutedText);
     painter.drawText(QRectF(x - width / 2, plot.bottom() + 5, width, 18), Qt::AlignCenter, tick.label);
   }
 }
 
 void paintAxisTitle(QPainter& painter, const MemoryScene& scene) {
-  if (!scene.withTimeLabels) return;
+  if (!scene.withLegend) return;
   painter.setPen(scene.theme.mutedText);
   painter.drawText(QRectF(scene.plot().right() + 28, scene.plot().bottom() + 5, kLegendWidth - 28, 18), kLine,
                    QStringLiteral("time since start"));
@@ -196,8 +196,26 @@ void paintHover(QPainter& painter, const MemoryScene& scene) {
 }  // namespace
 
 QRectF MemoryScene::plot() const {
-  return {area.left() + kAxisWidth, area.top() + kTitleHeight, std::max(20.0, area.width() - kAxisWidth - kLegendWidth),
-          std::max(20.0, area.height() - kTitleHeight - (withTimeLabels ? kTimeHeight : 6))};
+  return {area.left() + kAxisWidth, area.top() + kTitleHeight,
+          std::max(20.0, area.width() - kAxisWidth - (withLegend ? kLegendWidth : 24)),
+          std::max(20.0, area.height() - kTitleHeight - kTimeHeight)};
+}
+
+std::optional<TimeSpan> peakSpan(const DeviceMemory& memory, const std::vector<timeline::Step>& steps) {
+  const int64_t peak = memory.peak.time.ns();
+  for (const timeline::Step& step : steps) {
+    if (peak < step.window.startNs || peak >= step.window.endNs) continue;
+    const auto first = std::partition_point(memory.points.begin(), memory.points.end(),
+                                            [&](const MemoryPoint& p) { return p.time.ns() < step.window.startNs; });
+    const auto last = std::partition_point(first, memory.points.end(),
+                                           [&](const MemoryPoint& p) { return p.time.ns() < step.window.endNs; });
+    if (last - first < 2) return std::nullopt;
+    const auto start = static_cast<double>(first->time.ns());
+    const auto end = static_cast<double>(std::prev(last)->time.ns());
+    const double margin = std::max((end - start) * 0.06, kShortestSpanNs);
+    return TimeSpan{start - margin, end + margin};
+  }
+  return std::nullopt;
 }
 
 const MemoryPoint* memoryAt(const DeviceMemory& memory, double ns) {
@@ -301,7 +319,7 @@ void paintMemory(QPainter& painter, const MemoryScene& scene) {
   painter.drawLine(plot.bottomLeft(), plot.bottomRight());
   painter.drawLine(plot.topLeft(), plot.bottomLeft());
   paintPeak(painter, scene);
-  paintLegend(painter, scene);
+  if (scene.withLegend) paintLegend(painter, scene);
 }
 
 }  // namespace plumb::gui

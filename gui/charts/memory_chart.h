@@ -25,7 +25,7 @@ struct MemoryScene {
   Theme theme = Theme::light();
   std::optional<double> hoverNs;  // reads the values of that instant
   std::optional<TimeSpan> measured;
-  bool withTimeLabels = true;  // false: the panel below has them
+  bool withLegend = true;  // false: the panel to the right has it
 
   [[nodiscard]] QRectF plot() const;
   [[nodiscard]] TimeScale scale() const { return {span, plot().width()}; }
@@ -33,6 +33,10 @@ struct MemoryScene {
 
 // The state at an instant: the last point not after it; null before the first.
 [[nodiscard]] const MemoryPoint* memoryAt(const DeviceMemory& memory, double ns);
+
+// The time in which memory changed in the step that has the peak; none when the peak lies outside the steps. A host
+// that runs far ahead of the device allocates and frees for a whole step within an instant of it.
+[[nodiscard]] std::optional<TimeSpan> peakSpan(const DeviceMemory& memory, const std::vector<timeline::Step>& steps);
 
 // One point a pixel: of the states that hold in a pixel the one with the largest total, so that no peak vanishes.
 // Null: nothing was known yet.

@@ -155,7 +155,7 @@ void paintRoofs(QPainter& painter, const RooflineScene& scene) {
   paintRoofLabels(painter, scene, std::move(labels));
 }
 
-// The number of a point beside it, where it covers neither another number nor a small point's middle.
+// The number of a point beside it, where it covers neither another number nor a point.
 void paintNumber(QPainter& painter, const RooflineScene& scene, QPointF center, double radius, int number,
                  std::vector<QRectF>& taken) {
   const QString text = QString::number(number);
@@ -188,7 +188,10 @@ void paintPoints(QPainter& painter, const RooflineScene& scene) {
   const auto& points = scene.roofline->points;
   std::vector<QRectF> taken;
   for (const RooflinePoint& point : points) {
-    if (const auto at = scene.position(point)) taken.emplace_back(at->x() - 4, at->y() - 4, 8, 8);
+    const auto at = scene.position(point);
+    if (!at) continue;
+    const double radius = scene.radius(point);
+    taken.emplace_back(at->x() - radius, at->y() - radius, 2 * radius, 2 * radius);
   }
   painter.setRenderHint(QPainter::Antialiasing);
   // Large ones first, so that small ones are not hidden; the list is sorted by duration.

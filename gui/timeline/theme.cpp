@@ -15,8 +15,9 @@ double luminance(const QColor& color) { return 0.299 * color.redF() + 0.587 * co
 // On dark ground the same hues, less bright.
 QColor adapted(const QColor& color, bool dark) { return dark ? color.darker(125) : color; }
 
-constexpr std::array<QRgb, 8> kRangeColors{0xffc9d8ee, 0xffcfe5d3, 0xfff1dcc0, 0xffe2d3ea,
-                                           0xffcce4e6, 0xfff0d0d0, 0xffe3e3c4, 0xffd5dbe3};
+constexpr std::array<QRgb, 13> kRangeColors{0xffc9d8ee, 0xffcfe5d3, 0xfff1dcc0, 0xffe2d3ea, 0xffcce4e6,
+                                            0xfff0d0d0, 0xffe3e3c4, 0xffd5dbe3, 0xffe9d9cd, 0xffd8d6f0,
+                                            0xffdcead0, 0xfff3e6b8, 0xffeccfe0};
 constexpr std::array<QRgb, 9> kSeriesColors{0xff4c86c6, 0xffe08a3c, 0xff5aa469, 0xff8f6fc0, 0xffd1606b,
                                             0xff3aa39a, 0xffc2a23a, 0xff7d8b99, 0xffa8745a};
 
@@ -66,7 +67,7 @@ QColor Theme::range(std::string_view name) const {
     if (std::isdigit(static_cast<unsigned char>(c))) continue;
     hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   }
-  const QColor color = QColor::fromRgb(kRangeColors[(hash >> 8) % kRangeColors.size()]);
+  const QColor color = QColor::fromRgb(kRangeColors[hash % kRangeColors.size()]);
   return dark ? color.darker(190) : color;
 }
 
