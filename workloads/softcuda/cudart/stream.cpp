@@ -273,8 +273,8 @@ OrderGuard::OrderGuard(Stream& stream) {
   if (&stream != all.legacy) {
     const uint64_t legacyWork = all.legacy->submitted();
     if (legacyWork <= stream.joinedLegacy.load(std::memory_order_relaxed) || all.legacy->completed(legacyWork)) return;
-    stream.joinedLegacy.store(legacyWork, std::memory_order_relaxed);
     stream.push([point = StreamPoint(all.legacy, legacyWork)](Stream&) { point.wait(); });
+    stream.joinedLegacy.store(legacyWork, std::memory_order_relaxed);  // only now: another thread may look
     return;
   }
   all.legacyOrder.lock();

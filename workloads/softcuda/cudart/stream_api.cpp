@@ -31,11 +31,11 @@ struct Event {
   uint32_t id;
   unsigned flags;
   std::mutex mutex;
-  StreamPoint point;      // of the last record
+  StreamPoint point;  // of the last record
+  uint64_t pointNumber = 0;
   uint64_t recorded = 0;  // number of records
   uint64_t reached = 0;   // newest record whose time is known
   uint64_t reachedNs = 0;
-  uint32_t streamId = 0;
 
   bool timed() const { return (flags & cudaEventDisableTiming) == 0; }
 };
@@ -89,9 +89,11 @@ cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle)
   EventPtr event = findEvent(handle);
   const StreamRef stream = findStream(streamHandle);
   if (!event || !stream) return cudaErrorInvalidResourceHandle;
-  std::lock_guard lock(event->mutex);
-  const uint64_t number = ++event->recorded;
-  event->streamId = stream->id();
+  uint64_t number;
+  {
+    std::lock_guard lock(event->mutex);
+    number = ++event->recorded;
+  }
   const uint32_t correlation = call.correlation();
   const uint64_t sequence = submit(*stream, [event, number, correlation](Stream& self) {
     if (observed()) {
@@ -109,7 +111,12 @@ cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle)
     event->reached = number;
     event->reachedNs = monotonicNs();
   });
-  event->point = StreamPoint(&*stream, sequence);
+  // Not one critical section: submitting may wait for the worker, which may wait for the event.
+  std::lock_guard lock(event->mutex);
+  if (number > event->pointNumber) {
+    event->pointNumber = number;
+    event->point = StreamPoint(&*stream, sequence);
+  }
   return cudaSuccess;
 }
 

@@ -30,6 +30,12 @@ uint32_t threadId(CUpti_ActivityThreadIdType type) {
   return static_cast<uint32_t>(pthread_self());  // truncated, as the real one does by default
 }
 
+// A child of fork() records nothing, so the number never changes.
+uint32_t processId() {
+  static const auto id = static_cast<uint32_t>(getpid());
+  return id;
+}
+
 constexpr uint64_t bit(uint32_t kind) { return uint64_t{1} << kind; }
 
 int g_context;
@@ -162,7 +168,7 @@ void Tracer::apiEnd(SoftcudaApiCall& api) {
         put(record);
       }
     }
-    put(apiRecord(api, static_cast<uint32_t>(getpid()), threadId(threadIdType)));
+    put(apiRecord(api, processId(), threadId(threadIdType)));
   }
   apiCallback(api, CUPTI_API_EXIT);
 }
@@ -235,7 +241,7 @@ void Tracer::deviceWork(const SoftcudaEvent& event) {
       if (kindEnabled(CUPTI_ACTIVITY_KIND_MEMSET)) put(setRecord(event));
       return;
     case SOFTCUDA_EVENT_MEMORY:
-      if (kindEnabled(CUPTI_ACTIVITY_KIND_MEMORY2)) put(memoryRecord(event, static_cast<uint32_t>(getpid())));
+      if (kindEnabled(CUPTI_ACTIVITY_KIND_MEMORY2)) put(memoryRecord(event, processId()));
       return;
     case SOFTCUDA_EVENT_EVENT_RECORD:
       if (kindEnabled(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) {

@@ -245,6 +245,13 @@ TEST_F(Streams, AQueueFillsUpAndThenTheHostWaits) {
   EXPECT_EQ(ran.load(), kMany);
 }
 
+TEST_F(Streams, OneEventRecordedMoreOftenThanTheQueueIsLong) {
+  const cudaStream_t s = stream();
+  const cudaEvent_t mark = event();
+  for (int i = 0; i < 5000; ++i) ASSERT_EQ(cudaEventRecord(mark, s), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(mark), cudaSuccess);
+}
+
 TEST_F(Streams, HostFunctionsMayNotCallCuda) {
   cudaError_t result = cudaSuccess;
   ASSERT_EQ(cudaLaunchHostFunc(
