@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -41,6 +42,11 @@ struct Work {
   }
 };
 
+// No FLOPs is a declaration too: a cast moves bytes and computes nothing.
+bool isUsableWork(const Work& work) {
+  return std::isfinite(work.flops) && std::isfinite(work.bytes) && work.flops >= 0 && work.bytes >= 0;
+}
+
 using Key = std::pair<int64_t, int64_t>;  // (process, external id or correlation)
 struct KeyHash {
   size_t operator()(const Key& key) const {
@@ -58,13 +64,14 @@ Status loadShapes(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelati
   WorkByKey byExternal;
   while (calls.value().next()) {
     Statement& row = calls.value();
-    byExternal[{row.integer(0), row.integer(1)}] = works.size();
     Work work;
     work.process = row.id<ProcessId>(0);
     work.operation = trace.text(row.id<StringId>(2));
     work.precision = trace.text(row.id<StringId>(3));
     work.flops = row.real(4);
     work.bytes = row.real(5);
+    if (!isUsableWork(work)) continue;
+    byExternal[{row.integer(0), row.integer(1)}] = works.size();
     works.push_back(std::move(work));
   }
   if (Status status = calls.value().status(); !status.ok() || byExternal.empty()) return status;
@@ -118,7 +125,7 @@ Status loadDeclared(Trace& trace, std::vector<Work>& works, RangesByThread& byTh
   }
   if (Status status = rows.value().status(); !status.ok()) return status;
   for (auto& [id, found] : ranges) {
-    if (!found.hasFlops || !(found.work.flops > 0)) continue;
+    if (!found.hasFlops || !isUsableWork(found.work)) continue;
     found.work.source = WorkSource::Declared;
     found.work.precisionAssumed = found.work.precision.empty();
     if (found.work.precisionAssumed) found.work.precision = "fp32";

@@ -74,8 +74,8 @@ void addShares(std::vector<std::string>& row, const std::vector<Duration>& parts
   for (const Duration part : parts) values.push_back(part.ns());
   const std::vector<int64_t> tenths = sharesInTenths(values);
   for (size_t i = 0; i < parts.size(); ++i) {
-    row.push_back(formatDuration(parts[i]));
-    row.push_back(tenths.empty() ? "-" : fmt::format("{}.{} %", tenths[i] / 10, tenths[i] % 10));
+    const std::string share = tenths.empty() ? "    - %" : fmt::format("{:>3}.{} %", tenths[i] / 10, tenths[i] % 10);
+    row.push_back(fmt::format("{} {}", formatShort(parts[i]), share));
   }
 }
 
@@ -104,8 +104,8 @@ void writeProcesses(Page& page, Trace& trace) {
     if (process.rank) ranks.insert(*process.rank);
     worldSize = std::max(worldSize, process.worldSize.value_or(0));
     table.add({process.rank ? fmt::format("{}", *process.rank) : "-", fmt::format("{}", process.pid),
-               shortened(escaped(process.host), 16), shortened(escaped(process.program), 20),
-               devices.empty() ? "-" : shortened(devices, 32),
+               shortened(escaped(process.host), 14), shortened(escaped(process.program), 18),
+               devices.empty() ? "-" : shortened(devices, 26),
                process.ended == "exit"   ? "exit"
                : process.ended == "lost" ? "killed (lost)"
                                          : "running or killed"});
@@ -125,15 +125,15 @@ void writeProcesses(Page& page, Trace& trace) {
 }
 
 TextTable shareTable() {
-  return TextTable({"rank", "span", "compute", "", "exp. comm.", "", "exp. mem.", "", "idle", "", "comm.", "overlap"},
-                   {kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight});
+  return TextTable({"rank", "span", "compute", "exposed comm.", "exposed mem.", "idle", "comm.", "overlap"},
+                   {kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight});
 }
 
 void addBreakdown(TextTable& table, const std::string& rank, const Breakdown& b) {
-  std::vector<std::string> row = {rank, formatDuration(b.span)};
+  std::vector<std::string> row = {rank, formatShort(b.span)};
   addShares(row, {b.compute, b.exposedCommunication, b.exposedMemory, b.idle});
   const auto overlap = b.overlapShare();
-  row.push_back(overlap ? formatDuration(b.communication) : "none");
+  row.push_back(overlap ? formatShort(b.communication) : "none");
   row.push_back(overlap ? formatPercent(*overlap * 100) : "-");
   table.add(std::move(row));
 }
@@ -197,7 +197,7 @@ Status writeSteps(Page& page, Trace& trace) {
   TextTable times({"rank", "steps", "warm-up", "median", "p10", "p90", "of"},
                   {kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
   TextTable shares = shareTable();
-  bool anyGpu = false, anyWarmup = false;
+  bool anyGpu = false, anyHost = false, anyWarmup = false;
   int64_t open = 0;
   for (const RankSteps& rank : ranks.value()) {
     const auto& statistics = rank.statistics;
@@ -206,7 +206,8 @@ Status writeSteps(Page& page, Trace& trace) {
     };
     times.add({rankText(trace, rank.process), fmt::format("{}", rank.steps.size()), fmt::format("{}", rank.warmupCount),
                time(&StepStatistics::median), time(&StepStatistics::p10), time(&StepStatistics::p90),
-               rank.timesAreGpuSpans ? "GPU span" : "host range (no GPU work is known to belong to the steps)"});
+               rank.timesAreGpuSpans ? "GPU span" : "host range"});
+    anyHost |= !rank.timesAreGpuSpans;
     anyWarmup |= rank.warmupCount > 0;
     open += rank.openCount;
     if (!rank.timesAreGpuSpans) continue;
@@ -214,10 +215,10 @@ Status writeSteps(Page& page, Trace& trace) {
     addBreakdown(shares, rankText(trace, rank.process), sumOf(rank.steps));
   }
   page.table(times);
-  page.paragraph(
-      "GPU span: from the first start to the last end of the GPU work launched in a step. Median and percentiles are "
-      "over the steady "
-      "steps.");
+  if (anyGpu) page.paragraph("GPU span: from the first start to the last end of the GPU work launched in a step.");
+  if (anyHost)
+    page.paragraph("Host range: as marked by the program, because no GPU work is known to belong to these steps.");
+  page.paragraph("Median and percentiles are over the steady steps.");
   if (anyWarmup) page.paragraph(fmt::format("Warm-up: {}.", warmupRule()));
   if (open > 0)
     page.paragraph(fmt::format("{} steps were still open when the recording ended and are left out.", open));
@@ -256,7 +257,7 @@ Status writeCollectives(Page& page, Trace& trace) {
   const auto& groups = analysis.value().groups;
   if (groups.empty()) return Unit{};
   page.heading("Collectives");
-  TextTable table({"operation", "bytes", "ranks", "calls", "kernel time", "median", "algbw", "busbw", "largest skew"},
+  TextTable table({"operation", "bytes", "ranks", "calls", "kernels", "median", "algbw", "busbw", "max skew"},
                   {kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight});
   int64_t shared = 0, withoutKernel = 0;
   bool anyTransfer = false;
@@ -269,17 +270,18 @@ Status writeCollectives(Page& page, Trace& trace) {
     const auto& algbw = group.transferAlgbw ? group.transferAlgbw : group.kernelAlgbw;
     const auto& busbw = group.transferBusbw ? group.transferBusbw : group.kernelBusbw;
     const std::string mark = group.transferAlgbw || !algbw ? "" : "*";
-    table.add({shortened(escaped(group.operation), 16), formatBytes(static_cast<double>(group.bytes)),
-               fmt::format("{}", group.rankCount), formatCount(group.count), formatDuration(group.kernelTime),
-               formatDuration(group.kernelMedian), algbw ? formatPerSecond(*algbw, "B") + mark : "-",
+    table.add({shortened(escaped(group.operation), 13), formatBytes(static_cast<double>(group.bytes)),
+               fmt::format("{}", group.rankCount), formatCount(group.count), formatShort(group.kernelTime),
+               formatShort(group.kernelMedian), algbw ? formatPerSecond(*algbw, "B") + mark : "-",
                busbw ? formatPerSecond(*busbw, "B") + mark : "-",
-               group.completeCount > 0 ? formatDuration(group.largestSkew) : "-"});
+               group.completeCount > 0 ? formatShort(group.largestSkew) : "-"});
   }
   page.table(table);
   if (groups.size() > kCollectiveRows)
     page.line(fmt::format("and {} more: plumb report collectives FILE", groups.size() - kCollectiveRows));
   page.paragraph(
-      fmt::format("calls: one per rank. Bytes are NCCL's: all-gather and reduce-scatter count all ranks' parts. algbw "
+      fmt::format("calls: one per rank; kernels: their summed time. Bytes are NCCL's: all-gather and reduce-scatter "
+                  "count all ranks' parts. algbw "
                   "= bytes / {}; busbw = "
                   "algbw x 2(n-1)/n (all-reduce), (n-1)/n (all-gather, reduce-scatter, all-to-all), 1 (others). skew = "
                   "last - first arrival.",
@@ -327,7 +329,7 @@ Status writeMemory(Page& page, Trace& trace) {
            [&](const DeviceMemory& d) { return formatBytes(static_cast<double>(d.peak.bytes[category])); });
   }
   addRow("peak", [](const DeviceMemory& d) { return formatBytes(static_cast<double>(d.peak.totalBytes)); });
-  addRow("at", [](const DeviceMemory& d) { return formatDuration(Duration(d.peak.time.ns())); });
+  addRow("time of the peak", [](const DeviceMemory& d) { return formatDuration(Duration(d.peak.time.ns())); });
   page.table(table);
   if (devices.size() > columns)
     page.line(fmt::format("and {} more devices: plumb report memory FILE", devices.size() - columns));

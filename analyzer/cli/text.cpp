@@ -102,6 +102,19 @@ std::string formatDuration(double nanoseconds) {
   return fmt::format("{:.3f} s", nanoseconds / 1e9);
 }
 
+std::string formatShort(Duration duration) {
+  static constexpr const char* kUnits[] = {"ns", "µs", "ms", "s"};
+  double value = static_cast<double>(duration.ns());
+  size_t unit = 0;
+  while (std::fabs(value) >= 999.5 && unit + 1 < std::size(kUnits)) {
+    value /= 1000;
+    ++unit;
+  }
+  const double size = std::fabs(value);
+  const int decimals = unit == 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", value, decimals, kUnits[unit]);
+}
+
 std::string formatBytes(double bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   size_t unit = 0;

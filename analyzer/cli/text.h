@@ -21,6 +21,7 @@ namespace plumb::cli {
 
 [[nodiscard]] std::string formatDuration(double nanoseconds);  // "1.234 ms"
 [[nodiscard]] inline std::string formatDuration(Duration d) { return formatDuration(static_cast<double>(d.ns())); }
+[[nodiscard]] std::string formatShort(Duration duration);                            // three digits: "1.23 ms"
 [[nodiscard]] std::string formatBytes(double bytes);                                 // "1.50 MiB"
 [[nodiscard]] std::string formatPerSecond(double perSecond, std::string_view unit);  // "1.50 GB/s": powers of 1000
 [[nodiscard]] std::string formatCount(int64_t count);                                // "12,345"

@@ -161,6 +161,17 @@ TEST_F(Roofline, WithoutRoofOrBytesOrTimeNothingIsClaimed) {
   EXPECT_EQ(device.withoutFlops.at(0).name, "untimed");
 }
 
+TEST_F(Roofline, AKernelThatComputesNothingCanBeMemoryBound) {
+  m_builder.addRoof(m_rank.process, 0, "fp32", 1e12);
+  m_builder.addRoof(m_rank.process, 0, "memory", 1e11);
+  declare(10, 20, "cast", 0, 8000);
+  launch(15, 100, "cast_kernel");
+  const RooflinePoint point = analyze().at(0).points.at(0);
+  EXPECT_EQ(*point.intensity, 0);
+  EXPECT_DOUBLE_EQ(*point.memoryShare, 0.8);
+  EXPECT_EQ(point.verdict, Verdict::MemoryBound);
+}
+
 TEST_F(Roofline, CommunicationIsNotListed) {
   launch(10, 100, "ncclDevKernel_AllReduce");
   EXPECT_TRUE(analyze().empty());

@@ -43,6 +43,10 @@ TEST(Format, PeopleCanReadIt) {
   EXPECT_EQ(formatDuration(Duration(999'990)), "1.00 ms");
   EXPECT_EQ(formatDuration(Duration(12'345'678)), "12.35 ms");
   EXPECT_EQ(formatDuration(Duration(61'000'000'000)), "61.000 s");
+  EXPECT_EQ(formatShort(Duration(999)), "999 ns");
+  EXPECT_EQ(formatShort(Duration(1'150'000'000)), "1.15 s");
+  EXPECT_EQ(formatShort(Duration(41'604'000)), "41.6 ms");
+  EXPECT_EQ(formatShort(Duration(999'600)), "1.00 ms");
   EXPECT_EQ(formatBytes(0), "0 B");
   EXPECT_EQ(formatBytes(1023), "1023 B");
   EXPECT_EQ(formatBytes(1536), "1.50 KiB");

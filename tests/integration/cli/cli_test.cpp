@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program `plumb` as a user or a script meets it: real processes, their output, errors and exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.h"
+#include "tests/support/trace_builder.h"
+
+namespace plumb::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+const std::string kPlumb = PLUMB_BUILD_DIR "/bin/plumb";
+
+std::vector<std::string> linesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+size_t columnsOf(const std::string& line) {
+  size_t columns = 0;
+  for (const char c : line) columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  return columns;
+}
+
+class Cli : public testing::Test {
+ protected:
+  Cli() : m_folder(fs::temp_directory_path() / ("plumb_cli_" + std::to_string(getpid()))) {
+    fs::remove_all(m_folder);
+    fs::create_directories(m_folder);
+  }
+  ~Cli() override { fs::remove_all(m_folder); }
+  [[nodiscard]] std::string path(const std::string& name) const { return (m_folder / name).string(); }
+  std::string sample() {
+    const std::string file = path("run.sqlite");
+    if (!fs::exists(file)) makeSampleTrace(file);
+    return file;
+  }
+  Outcome plumb(std::vector<std::string> arguments, std::map<std::string, std::string> environment = {}) {
+    arguments.insert(arguments.begin(), kPlumb);
+    environment.emplace("HOME", m_folder.string());
+    environment.emplace("XDG_CONFIG_HOME", "");
+    environment.emplace("PLUMB_REPORTS", "");
+    return run(
+        {.arguments = std::move(arguments), .environment = std::move(environment), .directory = m_folder.string()});
+  }
+  static nlohmann::json json(const Outcome& outcome) {
+    EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+    return nlohmann::json::parse(outcome.output);
+  }
+  // One sentence on standard error, nothing on standard output.
+  static void expectRefused(const Outcome& outcome, const std::string& part, int code = 2) {
+    EXPECT_EQ(outcome.exitCode, code);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_THAT(outcome.errors, HasSubstr(part));
+    EXPECT_EQ(linesOf(outcome.errors).size(), 1u) << outcome.errors;
+  }
+  fs::path m_folder;
+};
+
+TEST_F(Cli, SummarySaysWhereTimeAndMemoryWent) {
+  const Outcome outcome = plumb({"summary", sample()});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_THAT(
+      outcome.output,
+      AllOf(HasSubstr("Software device: kernels ran on the CPU"), HasSubstr("GPU time per rank"),
+            HasSubstr("span = compute + exposed communication + exposed memory + idle"), HasSubstr("Time per step"),
+            HasSubstr("Top kernels"), HasSubstr("Collectives"), HasSubstr("ReduceScatter")));
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("Peak device memory by category"), HasSubstr("optimizer state"), HasSubstr("155.00 MiB"),
+                    HasSubstr("info [recorder]: Recorded on the software device")));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("\x1b")));  // colours are for terminals
+  EXPECT_THAT(outcome.output, Not(HasSubstr("by the kernels' names")));
+  for (const std::string& line : linesOf(outcome.output)) EXPECT_LE(columnsOf(line), 100u) << line;
+}
+
+TEST_F(Cli, SummarySharesAddUpTo100) {
+  const Outcome outcome = plumb({"summary", sample()});
+  int rows = 0;
+  for (const std::string& line : linesOf(outcome.output)) {
+    std::istringstream words(line);
+    std::vector<std::string> all;
+    for (std::string word; words >> word;) all.push_back(word);
+    // rank, span unit, then four times: duration unit share %
+    if (all.size() < 19 || (all[0] != "0" && all[0] != "1")) continue;
+    double sum = 0;
+    for (size_t i = 5; i < 19; i += 4) sum += std::stod(all[i]);
+    EXPECT_NEAR(sum, 100, 1e-6) << line;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 4);
+}
+
+TEST_F(Cli, ReportInThreeFormatsHasTheSameNumbers) {
+  const auto rows = json(plumb({"report", "kernels", sample(), "--format", "json"}));
+  const Outcome csv = plumb({"report", "kernels", sample(), "--format", "csv"});
+  const Outcome table = plumb({"report", "kernels", sample()});
+  const auto csvLines = linesOf(csv.output);
+  ASSERT_EQ(csvLines.size(), rows.size() + 1);
+  EXPECT_EQ(csvLines[0], "rank,pid,name,calls,total_ns,avg_ns,median_ns,min_ns,max_ns,stddev_ns,share_pct\r");
+  EXPECT_EQ(linesOf(table.output).size(), rows.size() + 1);
+  const auto& first = rows[0];
+  EXPECT_EQ(first["name"], "ncclDevKernel_AllGather_RING_LL");
+  EXPECT_TRUE(first["total_ns"].is_number_integer());
+  EXPECT_THAT(csvLines[1],
+              testing::StartsWith("0,4711,ncclDevKernel_AllGather_RING_LL,40," + first["total_ns"].dump() + ","));
+  EXPECT_THAT(linesOf(table.output)[1], AllOf(HasSubstr("ncclDevKernel_AllGather_RING_LL"), HasSubstr(" ms")));
+  double share = 0;
+  for (const auto& row : rows) share += row["rank"] == 0 ? row["share_pct"].get<double>() : 0;
+  EXPECT_NEAR(share, 100, 1e-9);
+}
+
+TEST_F(Cli, EveryReportRuns) {
+  for (const char* name :
+       {"kernels", "copies", "collectives", "ranges", "api", "memory", "steps", "breakdown", "roofline"}) {
+    EXPECT_FALSE(json(plumb({"report", name, sample(), "--format", "json"})).empty()) << name;
+    EXPECT_EQ(plumb({"report", name, "--columns"}).exitCode, 0) << name;
+  }
+  EXPECT_THAT(plumb({"report", "--list"}).output, HasSubstr("kernels"));
+}
+
+TEST_F(Cli, ReportOfOneRank) {
+  for (const auto& row : json(plumb({"report", "steps", sample(), "--rank", "1", "--format", "json"}))) {
+    EXPECT_EQ(row["rank"], 1);
+    EXPECT_EQ(row["compute_ns"].get<int64_t>() + row["exposed_communication_ns"].get<int64_t>() +
+                  row["exposed_memory_ns"].get<int64_t>() + row["idle_ns"].get<int64_t>(),
+              row["span_ns"].get<int64_t>());
+  }
+}
+
+TEST_F(Cli, AUsersReportIsFoundAtRunTime) {
+  fs::create_directories(path("mine"));
+  std::ofstream(path("mine") + "/longest.sql")
+      << "-- Longest\n-- Which kernel took longest?\n-- d_ns (ns): its duration\n"
+         "SELECT max(duration_ns) AS d_ns FROM kernels";
+  const Outcome outcome = plumb({"report", "longest", sample()}, {{"PLUMB_REPORTS", path("mine")}});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("µs"));
+  fs::create_directories(path(".config/plumb"));
+  fs::rename(path("mine"), path(".config/plumb/reports"));
+  EXPECT_EQ(plumb({"report", "longest", sample()}).exitCode, 0);
+}
+
+TEST_F(Cli, QueryPrintsWhatSqlSays) {
+  const auto rows = json(plumb(
+      {"query", sample(), "SELECT rank, count(*) AS n FROM kernels GROUP BY rank ORDER BY rank", "--format", "json"}));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["rank"], 0);
+  EXPECT_EQ(plumb({"query", sample(), "SELECT 'a,b' AS x", "--format", "csv"}).output, "x\r\n\"a,b\"\r\n");
+  EXPECT_EQ(plumb({"query", sample(), "SELECT max(busy_ns <= span_ns) AS ok FROM analysis_breakdown"}).output,
+            "ok\n 1\n");
+}
+
+TEST_F(Cli, QueryNamesTheErrorAndCannotWrite) {
+  expectRefused(plumb({"query", sample(), "SELECT nope FROM kernels"}), "no such column: nope");
+#if SQLITE_VERSION_NUMBER >= 3038000
+  expectRefused(plumb({"query", sample(), "SELECT nope FROM kernels"}), "line 1, column 8");
+#endif
+  for (const char* sql : {"DELETE FROM kernel", "DROP TABLE kernel", "ATTACH 'x.sqlite' AS x", "VACUUM INTO 'x.sqlite'",
+                          "PRAGMA user_version=9"}) {
+    const std::string before = plumb({"query", sample(), "SELECT count(*) FROM kernel"}).output;
+    EXPECT_EQ(plumb({"query", sample(), sql}).exitCode, 2) << sql;
+    EXPECT_EQ(plumb({"query", sample(), "SELECT count(*) FROM kernel"}).output, before);
+  }
+  EXPECT_FALSE(fs::exists(path("x.sqlite")));
+}
+
+TEST_F(Cli, WrongUsageIsTwo) {
+  EXPECT_EQ(plumb({}).exitCode, 2);
+  EXPECT_EQ(plumb({"nonsense"}).exitCode, 2);
+  EXPECT_EQ(plumb({"summary"}).exitCode, 2);
+  EXPECT_EQ(plumb({"report", "kernels", sample(), "--format", "xml"}).exitCode, 2);
+  expectRefused(plumb({"report", "nothing", sample()}), "There is no report nothing; there are: api, breakdown");
+  expectRefused(plumb({"report", "kernels"}), "Name a trace file");
+  expectRefused(plumb({"report", "collectives", sample(), "--rank", "1"}), "about all ranks together");
+}
+
+TEST_F(Cli, HelpHasExamplesAndVersionIsOneLine) {
+  const Outcome help = plumb({"--help"});
+  EXPECT_EQ(help.exitCode, 0);
+  EXPECT_THAT(help.output,
+              AllOf(HasSubstr("plumb record -o run.sqlite -- torchrun"), HasSubstr("summary"), HasSubstr("Exit code")));
+  EXPECT_EQ(linesOf(plumb({"--version"}).output).size(), 1u);
+}
+
+// plumb-launch gets what plumb got, word by word.
+TEST_F(Cli, RecordPassesArgumentsOnUntouched) {
+  fs::create_directories(path("bin"));
+  fs::copy_file(kPlumb, path("bin/plumb"));
+  std::ofstream(path("bin/plumb-launch")) << "#!/bin/sh\nfor a in \"$@\"; do printf '<%s>' \"$a\"; done\nexit 7\n";
+  chmod(path("bin/plumb-launch").c_str(), 0755);
+  const auto own = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), path("bin/plumb"));
+    return run({.arguments = std::move(arguments), .environment = {}, .directory = {}});
+  };
+  const Outcome outcome = own({"record", "-o", "a b.sqlite", "--", "python", "--help", "--", "-x", ""});
+  EXPECT_EQ(outcome.output, "<record><-o><a b.sqlite><--><python><--help><--><-x><>");
+  EXPECT_EQ(outcome.exitCode, 7);
+  EXPECT_EQ(own({"doctor", "--help"}).output, "<doctor><--help>");
+  EXPECT_EQ(own({"calibrate"}).output, "<calibrate>");
+  fs::remove(path("bin/plumb-launch"));
+  expectRefused(own({"record", "true"}), "plumb-launch cannot be started", 1);
+}
+
+TEST_F(Cli, IndexHandsTheFileToTheRecorder) {
+  fs::create_directories(path("bin"));
+  fs::copy_file(kPlumb, path("bin/plumb"));
+  std::ofstream(path("bin/plumb-recorder")) << "#!/bin/sh\necho \"$@\"\n";
+  chmod(path("bin/plumb-recorder").c_str(), 0755);
+  EXPECT_EQ(run({.arguments = {path("bin/plumb"), "index", "x.sqlite"}, .environment = {}, .directory = {}}).output,
+            "--finish x.sqlite\n");
+}
+
+TEST_F(Cli, BadFilesAreRefusedInOneSentence) {
+  const auto file = [&](const std::string& name, const std::string& content) {
+    std::ofstream(path(name), std::ios::binary) << content;
+    return path(name);
+  };
+  makeSampleTrace(path("newer.sqlite"));
+  makeSampleTrace(path("other.sqlite"));
+  for (const auto& [name, pragma] :
+       {std::pair{"newer.sqlite", "PRAGMA user_version=2"}, {"other.sqlite", "PRAGMA application_id=1"}}) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path(name).c_str(), &database), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(database, pragma, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+  }
+  for (const char* command : {"summary", "report", "query"}) {
+    const auto refused = [&](const std::string& trace, const std::string& part) {
+      std::vector<std::string> arguments = {command};
+      if (arguments[0] == "report") arguments.push_back("kernels");
+      arguments.push_back(trace);
+      if (arguments[0] == "query") arguments.push_back("SELECT 1");
+      expectRefused(plumb(arguments), part);
+    };
+    refused(path("missing"), "There is no file");
+    refused(m_folder.string(), "is a folder");
+    refused(file("empty", ""), "is empty (0 bytes)");
+    refused(file("text", "hello, this is not a database"), "is not a Plumbline file");
+    refused(file("short", std::string("SQLite format 3\0", 16)), "is damaged");
+    refused(path("newer.sqlite"), "newer Plumbline (schema 2, this program reads 1): update");
+    refused(path("other.sqlite"), "not a Plumbline file");
+  }
+}
+
+TEST_F(Cli, ADamagedFileEndsWithASentenceAndNoCrash) {
+  makeSampleTrace(path("run.sqlite"));
+  std::ifstream in(path("run.sqlite"), std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  for (size_t page = 1; page < whole.size() / 4096; page += 5) {
+    std::string damaged = whole;
+    for (size_t i = 0; i < 4096; ++i) damaged[page * 4096 + i] = static_cast<char>(i * 131 + page);
+    std::ofstream(path("damaged.sqlite"), std::ios::binary) << damaged;
+    const Outcome outcome = plumb({"summary", path("damaged.sqlite")});
+    EXPECT_EQ(outcome.signal, 0) << "page " << page;
+    EXPECT_FALSE(outcome.timedOut) << "page " << page;
+    EXPECT_THAT(outcome.exitCode, testing::AnyOf(0, 1, 2)) << "page " << page;
+    EXPECT_EQ(linesOf(outcome.errors).size(), outcome.exitCode == 0 ? 0u : 1u) << outcome.errors;
+  }
+  std::ofstream(path("damaged.sqlite"), std::ios::binary) << whole.substr(0, whole.size() / 2);
+  const Outcome cut = plumb({"summary", path("damaged.sqlite")});
+  EXPECT_NE(cut.exitCode, 0);
+  EXPECT_THAT(cut.errors, HasSubstr("is damaged"));
+}
+
+TEST_F(Cli, HostileTextDoesNotReachTheTerminal) {
+  {
+    TraceBuilder trace(path("evil.sqlite"));
+    const std::string evil = "\x1b]0;owned\x07\x1b[2J\r\n\xff";
+    const int64_t process = trace.addProcess({.rank = 0, .program = evil, .host = evil});
+    const int64_t device = trace.addDevice(process, {.name = evil});
+    const int64_t stream = trace.addStream(process, device, 7, evil);
+    trace.addKernel({.process = process, .device = device, .stream = stream, .startNs = 0, .durationNs = 5}, evil);
+    trace.addDiagnostic(process, evil, evil, evil, 1, evil);
+    trace.setMeta("extra", evil);
+    trace.execute("CREATE TRIGGER t AFTER INSERT ON kernel BEGIN DELETE FROM kernel; END");
+    trace.execute("DROP VIEW kernels; CREATE VIEW kernels AS SELECT load_extension('/tmp/evil') AS name");
+  }
+  const std::string control = "\x1b\x07\r";
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"summary", path("evil.sqlite")},
+        {"report", "kernels", path("evil.sqlite")},
+        {"query", path("evil.sqlite"), "SELECT name, full_name FROM kernels"},
+        {"query", path("evil.sqlite"), "SELECT 1 AS \"\x1b[2J\""}}) {
+    const Outcome outcome = plumb(arguments);
+    EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+    EXPECT_EQ(outcome.output.find_first_of(control), std::string::npos) << arguments[0];
+  }
+  const auto rows = json(plumb({"query", path("evil.sqlite"), "SELECT name FROM kernels", "--format", "json"}));
+  EXPECT_THAT(rows[0]["name"].get<std::string>(), HasSubstr("\x1b]0;owned"));  // data stays data
+}
+
+TEST_F(Cli, WhatIsMissingIsSaid) {
+  {
+    TraceBuilder trace(path("empty.sqlite"));
+    trace.addProcess({.program = "prog"});
+    trace.finish(false);
+  }
+  const Outcome outcome = plumb({"summary", path("empty.sqlite")});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("This file is not complete"),
+                                    HasSubstr("Cannot say, because no kernel, copy or set was recorded"),
+                                    HasSubstr("Cannot say, because the program marked no steps"),
+                                    HasSubstr("Cannot say, because no device allocation was recorded")));
+  EXPECT_EQ(plumb({"report", "kernels", path("empty.sqlite")}).output, "no rows\n");
+  EXPECT_TRUE(json(plumb({"report", "memory", path("empty.sqlite"), "--format", "json"})).empty());
+}
+
+TEST_F(Cli, ARecordingInProgressCanBeRead) {
+  makeSampleTrace(path("live.sqlite"), {.complete = false});
+  sqlite3* writer = nullptr;
+  ASSERT_EQ(sqlite3_open(path("live.sqlite").c_str(), &writer), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(writer, "PRAGMA journal_mode=WAL; BEGIN IMMEDIATE; INSERT INTO meta VALUES('k','v')", nullptr,
+                         nullptr, nullptr),
+            SQLITE_OK);
+  const Outcome outcome = plumb({"summary", path("live.sqlite")});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("not complete"), HasSubstr("running or killed"), HasSubstr("ReduceScatter")));
+  sqlite3_exec(writer, "COMMIT", nullptr, nullptr, nullptr);
+  sqlite3_close(writer);
+}
+
+}  // namespace
+}  // namespace plumb::test
