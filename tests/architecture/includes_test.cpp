@@ -36,6 +36,7 @@ const std::vector<Rule> kRules = {
     {"workloads/fsdp", {"workloads/nn", "workloads/softcuda/kernels"}},
     {"workloads/amp", {"workloads/nn", "workloads/softcuda/kernels"}},
     {"workloads/calibrate", {"workloads/nn", "workloads/softcuda/kernels"}},
+    {"workloads/lessons", {"workloads/nn", "workloads/softcuda/kernels"}},
 };
 
 bool startsWith(const std::string& text, const std::string& prefix) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every lesson shares: the command line, the choice of the device, a table, and checks of its own numbers that decide
+// the exit code.
+#pragma once
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace plumb::lessons {
+
+// Columns of texts, printed with aligned columns: the first left, the others right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) : m_rows{std::move(header)} {}
+  void add(std::vector<std::string> row) { m_rows.push_back(std::move(row)); }
+  void print() const;
+
+ private:
+  std::vector<std::vector<std::string>> m_rows;
+};
+
+// What the lesson's numbers must satisfy. Each is printed with its verdict at the end.
+class Checks {
+ public:
+  void expect(bool passed, std::string claim, std::string measured = "");
+  // True when all passed.
+  bool print() const;
+
+ private:
+  struct Check {
+    bool passed;
+    std::string claim;
+    std::string measured;
+  };
+  std::vector<Check> m_checks;
+};
+
+struct Lesson {
+  std::string name;         // the program's
+  std::string description;  // for --help: what it shows
+  std::function<void(CLI::App&)> addOptions;  // may be empty
+  std::function<void(Checks&)> body;          // throws nn::UsageError or nn::DeviceError
+};
+
+// Runs the lesson on the device that --device (auto, software, gpu) names. Exit codes: 0 all checks passed, 1 one failed or
+// the device did, 2 the arguments make no sense.
+int runLesson(int argc, char** argv, const Lesson& lesson);
+
+// True in the process that runs on a GPU; only valid within Lesson::body.
+bool onGpu();
+
+}  // namespace plumb::lessons

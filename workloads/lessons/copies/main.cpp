@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Getting batches to the device: pageable, pinned, on a second stream beside the compute, and the ways to lose that again.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+
+#include "workloads/lessons/common/lesson.h"
+#include "workloads/lessons/common/statistics.h"
+#include "workloads/nn/memory.h"
+#include "workloads/nn/nvtx.h"
+#include "workloads/nn/operations.h"
+#include "workloads/nn/stream.h"
+
+namespace plumb::lessons {
+namespace {
+
+struct Options {
+  int megabytes = 32;  // of one batch
+  int batches = 6;
+  int passes = 3;  // of the compute over a batch
+};
+Options g_options;
+
+double millisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Two device buffers that take turns, and what is computed on them.
+class Training {
+ public:
+  Training()
+      : m_count(static_cast<size_t>(g_options.megabytes) * 1024 * 1024 / sizeof(float)),
+        m_out(m_ledger, m_compute, nn::Category::kActivation, "result", nn::Dtype::kFloat32, m_count) {
+    for (int i = 0; i < 2; ++i)
+      m_batch[i] = nn::Buffer(m_ledger, m_compute, nn::Category::kInput, fmt::format("batch {}", i), nn::Dtype::kFloat32, m_count);
+    m_compute.synchronize();
+  }
+
+  size_t count() const { return m_count; }
+  size_t bytes() const { return m_count * sizeof(float); }
+  const nn::Stream& computeStream() const { return m_compute; }
+  const nn::Stream& copyStream() const { return m_copy; }
+
+  void copy(int slot, const float* from, cudaStream_t stream) {
+    nn::check(cudaMemcpyAsync(m_batch[slot].as<float>(), from, bytes(), cudaMemcpyHostToDevice, stream), "copying a batch");
+  }
+  void compute(int slot) {
+    for (int pass = 0; pass < g_options.passes; ++pass) nn::triad(m_compute, m_batch[slot], m_out, m_out);
+  }
+
+ private:
+  size_t m_count;
+  nn::Stream m_compute;
+  nn::Stream m_copy;
+  nn::MemoryLedger m_ledger;
+  nn::Buffer m_batch[2];
+  nn::Buffer m_out;
+};
+
+// ms per batch of one way of feeding the training.
+double timed(const char* name, Training& training, const std::function<void()>& batches) {
+  nn::check(cudaDeviceSynchronize(), "waiting for the device");
+  const nn::Range range(name);
+  const auto start = std::chrono::steady_clock::now();
+  batches();
+  training.computeStream().synchronize();
+  return millisecondsSince(start) / g_options.batches;
+}
+
+// The copy of batch i + 1 runs beside the compute on batch i; events order the two streams.
+void overlapped(Training& training, const float* from) {
+  nn::Event copied[2], consumed[2];
+  for (int i = 0; i < g_options.batches; ++i) {
+    const int slot = i % 2;
+    if (i >= 2) consumed[slot].makeWait(training.copyStream());
+    training.copy(slot, from, training.copyStream());
+    copied[slot].record(training.copyStream());
+    copied[slot].makeWait(training.computeStream());
+    training.compute(slot);
+    consumed[slot].record(training.computeStream());
+  }
+}
+
+// The same on two streams, but the host waits for the whole device where an event would have done.
+void synchronizedEachTime(Training& training, const float* from) {
+  for (int i = 0; i < g_options.batches; ++i) {
+    training.copy(i % 2, from, training.copyStream());
+    nn::check(cudaDeviceSynchronize(), "waiting for the device");
+    training.compute(i % 2);
+    nn::check(cudaDeviceSynchronize(), "waiting for the device");
+  }
+}
+
+// How long cudaMemcpyAsync itself keeps the host, as a share of the time until the copy is done.
+double hostShareOfCopy(const char* name, Training& training, const float* from) {
+  std::vector<double> shares;
+  for (int i = 0; i < 5; ++i) {
+    training.copyStream().synchronize();
+    const nn::Range range(name);
+    const auto start = std::chrono::steady_clock::now();
+    training.copy(0, from, training.copyStream());
+    const double call = millisecondsSince(start);
+    training.copyStream().synchronize();
+    shares.push_back(call / millisecondsSince(start));
+  }
+  return median(shares);
+}
+
+void teach(Checks& checks) {
+  Training training;
+  const std::vector<float> pageable(training.count(), 1.0f);
+  const nn::PinnedArray<float> pinned(training.count());
+  std::memcpy(pinned.data(), pageable.data(), training.bytes());
+  training.copy(0, pinned.data(), training.copyStream());
+  training.copy(1, pinned.data(), training.copyStream());
+  training.copyStream().synchronize();
+  training.compute(0);
+
+  const auto sameStream = [&](const float* from) {
+    for (int i = 0; i < g_options.batches; ++i) {
+      training.copy(i % 2, from, training.computeStream());
+      training.compute(i % 2);
+    }
+  };
+  const double resident = timed("resident", training, [&] {
+    for (int i = 0; i < g_options.batches; ++i) training.compute(i % 2);
+  });
+  const double fromPageable = timed("pageable", training, [&] { sameStream(pageable.data()); });
+  const double fromPinned = timed("pinned", training, [&] { sameStream(pinned.data()); });
+  const double beside = timed("overlapped", training, [&] { overlapped(training, pinned.data()); });
+  const double waited = timed("synchronized", training, [&] { synchronizedEachTime(training, pinned.data()); });
+
+  fmt::print("{} batches of {} MiB, compute: {} passes over each\n", g_options.batches, g_options.megabytes, g_options.passes);
+  Table table({"data", "ms per batch", "of it for data"});
+  const auto row = [&](const char* name, double ms) {
+    table.add({name, fmt::format("{:.2f}", ms), fmt::format("{:.2f}", ms - resident)});
+  };
+  row("resident on the device", resident);
+  row("pageable, same stream", fromPageable);
+  row("pinned, same stream", fromPinned);
+  row("pinned, second stream, events", beside);
+  row("pinned, second stream, device synchronized", waited);
+  table.print();
+
+  const double pageableShare = hostShareOfCopy("pageable async", training, pageable.data());
+  const double pinnedShare = hostShareOfCopy("pinned async", training, pinned.data());
+  fmt::print("\nof the time of one \"asynchronous\" copy, the call itself keeps the host {:.0f} % from pageable memory, {:.0f} % from pinned\n",
+             100.0 * pageableShare, 100.0 * pinnedShare);
+  checks.expect(resident < fromPinned && resident < fromPageable, "copying in the compute stream costs time");
+  checks.expect(beside < waited, "events between two streams beat synchronizing the device",
+                fmt::format("{:.2f} against {:.2f} ms", beside, waited));
+  checks.expect(pageableShare > 0.5, "an asynchronous copy from pageable memory is not asynchronous",
+                fmt::format("{:.0f} %", 100.0 * pageableShare));
+  checks.expect(pinnedShare < 0.5, "one from pinned memory is", fmt::format("{:.0f} %", 100.0 * pinnedShare));
+}
+
+}  // namespace
+}  // namespace plumb::lessons
+
+int main(int argc, char** argv) {
+  using plumb::lessons::g_options;
+  return plumb::lessons::runLesson(
+      argc, argv,
+      {"copies", "Copies and streams: resident, pageable and pinned data, overlapped with compute and not.",
+       [](CLI::App& app) {
+         app.add_option("--megabytes", g_options.megabytes, "size of a batch in MiB")->capture_default_str()->check(CLI::Range(1, 1024));
+         app.add_option("--batches", g_options.batches, "batches per experiment")->capture_default_str()->check(CLI::Range(2, 1000));
+         app.add_option("--passes", g_options.passes, "passes of the compute over a batch")->capture_default_str()->check(CLI::Range(1, 100));
+       },
+       plumb::lessons::teach});
+}

@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What must hold on a recording of the lesson "small_kernels": rows (check_name, passed, detail). Parameters: :layers, :steps.
+WITH
+  way AS (SELECT process_id, thread_id, id, name, start_ns, start_ns + duration_ns AS end_ns FROM ranges
+          WHERE name GLOB 'eager, batch *' OR name GLOB 'fused, batch *' OR name GLOB 'graph, batch *'),
+  launched AS (
+    SELECT w.id AS step, w.name, a.name AS call, a.correlation, a.process_id
+    FROM way w JOIN api_calls a ON a.process_id = w.process_id AND a.thread_id = w.thread_id AND a.start_ns >= w.start_ns
+      AND a.start_ns < w.end_ns WHERE a.name GLOB 'cudaLaunchKernel*' OR a.name GLOB 'cudaGraphLaunch*'),
+  calls AS (SELECT step, name, count(*) AS n FROM launched GROUP BY step, name),
+  executed AS (SELECT l.step, l.name, count(*) AS n FROM launched l JOIN kernels k ON k.process_id = l.process_id
+               AND k.correlation = l.correlation GROUP BY l.step, l.name)
+SELECT 'three ways, two batches, every step' AS check_name, count(*) = 6 * :steps AS passed, count(*) AS detail FROM way
+UNION ALL
+SELECT 'the eager chain launches 11 kernels a layer', min(n) = 11 * :layers AND max(n) = 11 * :layers, min(n) || '..' || max(n)
+FROM calls WHERE name GLOB 'eager*'
+UNION ALL
+SELECT 'fused: one a layer', min(n) = :layers AND max(n) = :layers, min(n) || '..' || max(n) FROM calls WHERE name GLOB 'fused*'
+UNION ALL
+SELECT 'the graph: one launch call', min(n) = 1 AND max(n) = 1, min(n) || '..' || max(n) FROM calls WHERE name GLOB 'graph*'
+UNION ALL
+SELECT 'the graph: all kernels of the chain, under its correlation id', min(n) = 11 * :layers AND max(n) = 11 * :layers,
+       min(n) || '..' || max(n) FROM executed WHERE name GLOB 'graph*'
+UNION ALL
+SELECT 'kernels of a graph say so', min(k.graph_node_id IS NOT NULL AND k.flags & 2), count(*)
+FROM launched l JOIN kernels k ON k.process_id = l.process_id AND k.correlation = l.correlation WHERE l.call GLOB 'cudaGraphLaunch*'
+UNION ALL
+SELECT 'nothing was lost', count(*) = 0, group_concat(message, ' | ') FROM diagnostics WHERE severity = 'error';

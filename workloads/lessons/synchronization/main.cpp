@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hidden synchronization: reading the loss in every step, and making data on the host that the device could make itself.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <random>
+
+#include "workloads/lessons/common/lesson.h"
+#include "workloads/lessons/common/statistics.h"
+#include "workloads/nn/gemm.h"
+#include "workloads/nn/memory.h"
+#include "workloads/nn/nvtx.h"
+#include "workloads/nn/operations.h"
+#include "workloads/nn/stream.h"
+
+namespace plumb::lessons {
+namespace {
+
+struct Options {
+  int width = 256;
+  int batch = 128;
+  int layers = 4;
+  int steps = 30;
+};
+Options g_options;
+
+double millisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+// A stack of matrix products with SiLU between them and a loss at the end.
+class Network {
+ public:
+  Network() : m_gemm(m_ledger, m_stream) {
+    for (int i = 0; i < g_options.layers; ++i) {
+      m_weights.push_back(buffer(nn::Category::kParameter, fmt::format("layer {}/weight", i), g_options.width, g_options.width));
+      nn::initialize(m_stream, m_weights.back(), 0, static_cast<uint64_t>(i), 0.1f, 0.0f);
+    }
+    for (const char* name : {"even", "odd", "activated"})
+      m_activations.push_back(buffer(nn::Category::kActivation, name, g_options.batch, g_options.width));
+    m_target = buffer(nn::Category::kInput, "target", g_options.batch, g_options.width);
+    m_losses = buffer(nn::Category::kActivation, "losses", g_options.batch, g_options.width);
+    m_loss = buffer(nn::Category::kActivation, "loss", 1, 1);
+    nn::initialize(m_stream, m_activations[0], 0, 99, 1.0f, 0.0f);
+    nn::initialize(m_stream, m_target, 0, 98, 1.0f, 0.0f);
+    m_stream.synchronize();
+  }
+
+  void step(int number) {
+    const nn::Range range("step", static_cast<uint64_t>(number));
+    const nn::Tensor* in = &m_activations[0].tensor();
+    for (int i = 0; i < g_options.layers; ++i) {
+      const nn::Tensor& out = m_activations[1];
+      m_gemm.multiply(g_options.batch, g_options.width, g_options.width, {*in, g_options.width},
+                      {m_weights[static_cast<size_t>(i)], g_options.width}, {out, g_options.width});
+      nn::siluForward(m_stream, out, m_activations[2]);
+      in = &m_activations[2].tensor();
+    }
+    nn::squaredErrorForward(m_stream, *in, m_target, m_losses);
+    nn::sum(m_stream, m_losses, m_loss, 1.0f / static_cast<float>(g_options.batch * g_options.width));
+  }
+
+  // As loss.item(): a copy that the host waits for.
+  float readLoss() const {
+    float loss = 0.0f;
+    nn::check(cudaMemcpyAsync(&loss, m_loss.as<float>(), sizeof loss, cudaMemcpyDeviceToHost, m_stream), "reading the loss");
+    m_stream.synchronize();
+    return loss;
+  }
+  const nn::Stream& stream() const { return m_stream; }
+
+ private:
+  nn::Buffer buffer(nn::Category category, const std::string& name, int rows, int columns) {
+    return {m_ledger, m_stream, category, name, nn::Dtype::kFloat32, static_cast<size_t>(rows) * static_cast<size_t>(columns)};
+  }
+
+  nn::Stream m_stream;
+  nn::MemoryLedger m_ledger;
+  nn::Gemm m_gemm;
+  std::vector<nn::Buffer> m_weights, m_activations;
+  nn::Buffer m_target, m_losses, m_loss;
+};
+
+struct Loop {
+  double total;   // ms until the device is done
+  double issued;  // ms until the host has issued everything
+  float loss;
+};
+
+Loop train(const char* name, Network& network, bool readEveryStep) {
+  network.stream().synchronize();
+  const nn::Range range(name);
+  const auto start = std::chrono::steady_clock::now();
+  Loop loop{};
+  for (int i = 0; i < g_options.steps; ++i) {
+    network.step(i);
+    if (readEveryStep) loop.loss = network.readLoss();
+  }
+  loop.issued = millisecondsSince(start);
+  loop.loss = network.readLoss();
+  loop.total = millisecondsSince(start);
+  return loop;
+}
+
+// ms to get count random numbers onto the device.
+double makeOnHost(size_t count, const nn::Stream& stream, float* target) {
+  const nn::Range range("made on the host");
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<float> values(count);
+  std::minstd_rand random(1);
+  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+  for (float& value : values) value = uniform(random);
+  nn::check(cudaMemcpyAsync(target, values.data(), count * sizeof(float), cudaMemcpyHostToDevice, stream), "copying the data");
+  stream.synchronize();
+  return millisecondsSince(start);
+}
+
+double makeOnDevice(const nn::Stream& stream, const nn::Tensor& target) {
+  const nn::Range range("made on the device");
+  const auto start = std::chrono::steady_clock::now();
+  nn::initialize(stream, target, 0, 1, 1.0f, 0.0f);
+  stream.synchronize();
+  return millisecondsSince(start);
+}
+
+void teach(Checks& checks) {
+  Network network;
+  train("warm-up", network, false);
+  const Loop reading = train("loss read every step", network, true);
+  const Loop running = train("loss read at the end", network, false);
+  Table loops({"loop", "ms", "ms until the host is through", "waits", "loss"});
+  const auto row = [&](const char* name, const Loop& loop, int waits) {
+    loops.add({name, fmt::format("{:.2f}", loop.total), fmt::format("{:.2f}", loop.issued), std::to_string(waits),
+               fmt::format("{:.5f}", loop.loss)});
+  };
+  row("loss read every step", reading, g_options.steps + 1);
+  row("loss read at the end", running, 1);
+  loops.print();
+  checks.expect(reading.loss == running.loss, "both loops compute the same loss");
+  checks.expect(reading.issued > 0.9 * reading.total, "reading every step keeps the host at the device's side",
+                fmt::format("{:.0f} % of the time", 100.0 * reading.issued / reading.total));
+  checks.expect(running.issued < reading.issued, "without it the host runs ahead",
+                fmt::format("{:.2f} against {:.2f} ms", running.issued, reading.issued));
+
+  nn::MemoryLedger ledger;
+  constexpr size_t kCount = 1 << 22;
+  const nn::Buffer data(ledger, network.stream(), nn::Category::kInput, "data", nn::Dtype::kFloat32, kCount);
+  std::vector<double> host, device;
+  makeOnDevice(network.stream(), data);
+  for (int i = 0; i < 3; ++i) {
+    host.push_back(makeOnHost(kCount, network.stream(), data.as<float>()));
+    device.push_back(makeOnDevice(network.stream(), data));
+  }
+  fmt::print("\n{} MiB of random numbers:\n", kCount * sizeof(float) >> 20);
+  Table made({"made", "ms"});
+  made.add({"on the host, then copied", fmt::format("{:.2f}", median(host))});
+  made.add({"on the device", fmt::format("{:.2f}", median(device))});
+  made.print();
+  checks.expect(median(device) < median(host), "making data on the device is faster than making and copying it");
+}
+
+}  // namespace
+}  // namespace plumb::lessons
+
+int main(int argc, char** argv) {
+  using plumb::lessons::g_options;
+  return plumb::lessons::runLesson(
+      argc, argv,
+      {"synchronization", "Hidden synchronization: the loss read in every step, and data made on the host.",
+       [](CLI::App& app) {
+         app.add_option("--width", g_options.width, "width of the network")->capture_default_str()->check(CLI::Range(8, 16384));
+         app.add_option("--batch", g_options.batch, "rows of a batch")->capture_default_str()->check(CLI::Range(8, 65536));
+         app.add_option("--layers", g_options.layers, "layers")->capture_default_str()->check(CLI::Range(1, 100));
+         app.add_option("--steps", g_options.steps, "steps of each loop")->capture_default_str()->check(CLI::Range(2, 100000));
+       },
+       plumb::lessons::teach});
+}
