@@ -55,12 +55,14 @@ class Lane {
   void countDrops() noexcept;
   void reportCounts() noexcept;
 
-  void convertRecord(const CUpti_Activity* record, bool patient) noexcept;
-  void convertApiCall(const abi::Api& in, bool patient) noexcept;
+  void convertRecord(const CUpti_Activity* record) noexcept;
+  void convertApiCall(const abi::Api& in) noexcept;
   void rememberContext(uint32_t context, uint32_t device) noexcept;
   [[nodiscard]] uint32_t deviceOf(uint32_t context) const noexcept;
+  void rememberTargetThread(uint32_t tid) noexcept;
+  [[nodiscard]] bool isTargetThread(uint32_t tid) const noexcept;
   template <class Record>
-  void write(const Record& record, bool patient) noexcept;
+  void write(const Record& record) noexcept;
 
   static constexpr uint32_t kContexts = 256;
 
@@ -72,6 +74,9 @@ class Lane {
   std::atomic<bool> m_attached{false};
   std::atomic<bool> m_dead{false};
   std::atomic<bool> m_noPatience{false};  // the ring stayed full: do not hold CUPTI's worker up again
+  // A bit for each thread that makes CUDA calls, by a hash: such a thread must never wait for a ring.
+  static constexpr uint32_t kThreadBits = 4096;
+  std::atomic<uint64_t> m_targetThreads[kThreadBits / 64]{};
   bool m_saidNoLibrary = false;
   bool m_refused = false;  // libcupti said no: asking again would only repeat the diagnostic
   BufferPool m_pool;

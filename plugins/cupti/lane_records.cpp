@@ -10,13 +10,9 @@ namespace {
 constexpr int64_t kPatienceNs = 200'000'000;
 constexpr uint32_t kFirstThatTakesNoBuffer = 27;  // CUDA 12.9; CUPTI before it crashes when it gets no buffer
 
-// True on the target's threads (those that ask for buffers): they must never wait for a ring.
-thread_local bool t_isTargetThread = false;
-
 }  // namespace
 
 void Lane::requestBuffer(uint8_t** buffer, size_t* bytes, size_t* maxRecords) noexcept {
-  t_isTargetThread = true;
   *maxRecords = 0;
   *buffer = m_pool.take();
   if (!*buffer) {
@@ -40,7 +36,6 @@ void Lane::completeBuffer(uint8_t* buffer, size_t bytes, size_t validBytes) noex
   const uint8_t* end = buffer + validBytes;
   const uint8_t* last = nullptr;
   CUpti_Activity* record = nullptr;
-  const bool patient = !t_isTargetThread;
   while (validBytes && !m_dead.load(std::memory_order_relaxed)) {
     const CUptiResult result = m_table.activityGetNextRecord(buffer, validBytes, &record);
     const auto* here = reinterpret_cast<const uint8_t*>(record);
@@ -54,7 +49,7 @@ void Lane::completeBuffer(uint8_t* buffer, size_t bytes, size_t validBytes) noex
     last = here;
     const size_t needed = prefixBytes(static_cast<uint32_t>(record->kind));
     if (needed && needed <= static_cast<size_t>(end - here)) {
-      convertRecord(record, patient);
+      convertRecord(record);
     } else if (needed) {
       m_badRecords.fetch_add(1, std::memory_order_relaxed);
     }
@@ -62,8 +57,23 @@ void Lane::completeBuffer(uint8_t* buffer, size_t bytes, size_t validBytes) noex
   m_pool.giveBack(buffer, validBytes);
 }
 
+void Lane::rememberTargetThread(uint32_t tid) noexcept {
+  const uint32_t bit = tid % kThreadBits;
+  std::atomic<uint64_t>& word = m_targetThreads[bit / 64];
+  const uint64_t mask = uint64_t{1} << (bit % 64);
+  if ((word.load(std::memory_order_relaxed) & mask) == 0) {
+    word.fetch_or(mask, std::memory_order_relaxed);
+  }
+}
+
+bool Lane::isTargetThread(uint32_t tid) const noexcept {
+  const uint32_t bit = tid % kThreadBits;
+  return (m_targetThreads[bit / 64].load(std::memory_order_relaxed) >> (bit % 64) & 1) != 0;
+}
+
 template <class Record>
-void Lane::write(const Record& record, bool patient) noexcept {
+void Lane::write(const Record& record) noexcept {
+  const bool patient = !isTargetThread(m_host.threadId());
   if (!patient || m_noPatience.load(std::memory_order_relaxed)) {
     const bool written = m_host.write(record);
     if (written && patient) {
@@ -76,7 +86,7 @@ void Lane::write(const Record& record, bool patient) noexcept {
   }
 }
 
-void Lane::convertRecord(const CUpti_Activity* record, bool patient) noexcept {
+void Lane::convertRecord(const CUpti_Activity* record) noexcept {
   switch (static_cast<uint32_t>(record->kind)) {
     case abi::kKernel:
     case abi::kConcurrentKernel: {
@@ -84,47 +94,47 @@ void Lane::convertRecord(const CUpti_Activity* record, bool patient) noexcept {
       rememberContext(in.contextId, in.deviceId);
       const KernelRecord out = convertKernel(in, m_host.intern(in.name ? in.name : "unnamed kernel"), m_clock);
       m_badTimes.fetch_add(out.flags & kEventNoTime, std::memory_order_relaxed);
-      write(out, patient);
+      write(out);
       break;
     }
     case abi::kMemcpy: {
       const MemoryCopyRecord out = convertMemcpy(*reinterpret_cast<const abi::Memcpy*>(record), m_clock);
       m_badTimes.fetch_add(out.flags & kEventNoTime, std::memory_order_relaxed);
-      write(out, patient);
+      write(out);
       break;
     }
     case abi::kMemcpyPeer: {
       const MemoryCopyRecord out = convertMemcpyPeer(*reinterpret_cast<const abi::MemcpyPeer*>(record), m_clock);
       m_badTimes.fetch_add(out.flags & kEventNoTime, std::memory_order_relaxed);
-      write(out, patient);
+      write(out);
       break;
     }
     case abi::kMemset: {
       const MemorySetRecord out = convertMemset(*reinterpret_cast<const abi::Memset*>(record), m_clock);
       m_badTimes.fetch_add(out.flags & kEventNoTime, std::memory_order_relaxed);
-      write(out, patient);
+      write(out);
       break;
     }
     case abi::kRuntime:
     case abi::kDriver:
-      convertApiCall(*reinterpret_cast<const abi::Api*>(record), patient);
+      convertApiCall(*reinterpret_cast<const abi::Api*>(record));
       break;
     case abi::kSynchronization:
-      write(convertSynchronization(*reinterpret_cast<const abi::Synchronization*>(record), m_clock), patient);
+      write(convertSynchronization(*reinterpret_cast<const abi::Synchronization*>(record), m_clock));
       break;
     case abi::kMemory:
-      write(convertMemory(*reinterpret_cast<const abi::Memory*>(record), m_clock), patient);
+      write(convertMemory(*reinterpret_cast<const abi::Memory*>(record), m_clock));
       break;
     case abi::kExternalCorrelation: {
       const auto& in = *reinterpret_cast<const abi::ExternalCorrelation*>(record);
       if (in.externalKind == kCorrelationKind) {
-        write(convertExternalCorrelation(in), patient);
+        write(convertExternalCorrelation(in));
       }
       break;
     }
     case abi::kDevice: {
       const auto& in = *reinterpret_cast<const abi::Device*>(record);
-      write(convertDevice(in, m_host.intern(in.name ? in.name : "unnamed device")), patient);
+      write(convertDevice(in, m_host.intern(in.name ? in.name : "unnamed device")));
       break;
     }
     case abi::kContext: {
@@ -134,7 +144,7 @@ void Lane::convertRecord(const CUpti_Activity* record, bool patient) noexcept {
     }
     case abi::kStream: {
       const auto& in = *reinterpret_cast<const abi::Stream*>(record);
-      write(convertStream(in, deviceOf(in.contextId)), patient);
+      write(convertStream(in, deviceOf(in.contextId)));
       break;
     }
     default:
@@ -142,10 +152,11 @@ void Lane::convertRecord(const CUpti_Activity* record, bool patient) noexcept {
   }
 }
 
-void Lane::convertApiCall(const abi::Api& in, bool patient) noexcept {
+void Lane::convertApiCall(const abi::Api& in) noexcept {
+  rememberTargetThread(in.threadId);
   const StringId name =
       in.kind == abi::kRuntime ? m_names.runtime(m_table, m_host, in.cbid) : m_names.driver(m_table, m_host, in.cbid);
-  write(convertApi(in, name, m_clock), patient);
+  write(convertApi(in, name, m_clock));
 }
 
 void Lane::rememberContext(uint32_t context, uint32_t device) noexcept {

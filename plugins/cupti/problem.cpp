@@ -18,8 +18,8 @@ void describeProblem(const ProblemDetails& why, char* out, size_t outBytes) noex
                "The loaded libcupti lacks %s, so GPU work is not recorded: CUDA 12.0 or newer is needed.", why.detail);
       break;
     case Problem::kNoDriver:
-      snprintf(out, outBytes,
-               "no NVIDIA driver is usable in this process (CUPTI error %d), so GPU work is not recorded.", why.result);
+      snprintf(out, outBytes, "GPU work is not recorded: no NVIDIA driver is usable in this process (CUPTI error %d).",
+               why.result);
       break;
     case Problem::kDriverTooOld:
       snprintf(

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/memory/region_table.h"
 
+#include <sched.h>
+
 namespace plumb::memory {
 namespace {
 
-constexpr int kTries = 4096;
+constexpr int kSpins = 1024;
+constexpr int kYields = 4096;
 
 Region* find(Region* regions, uint32_t count, uint64_t address) noexcept {
   for (uint32_t i = 0; i < count; ++i) {
@@ -20,8 +23,11 @@ Region* find(Region* regions, uint32_t count, uint64_t address) noexcept {
 class RegionTable::Hold {
  public:
   explicit Hold(Shard& shard) noexcept : m_shard(shard) {
-    for (int i = 0; i < kTries && !m_isHeld; ++i) {
+    for (int i = 0; i < kSpins + kYields && !m_isHeld; ++i) {
       m_isHeld = !m_shard.held.test_and_set(std::memory_order_acquire);
+      if (!m_isHeld && i >= kSpins) {
+        sched_yield();  // its holder was descheduled
+      }
     }
   }
   ~Hold() {

@@ -2,7 +2,8 @@
 // The live regions of NVTX's memory extension, by address. NVTX gives size and name in two calls; the table joins them.
 //
 // Fixed size, nothing is allocated. Sharded, each shard behind a spin flag that is held for a few dozen instructions; a
-// thread that cannot get it within a bounded number of tries gives up (the region is counted as lost) rather than wait.
+// thread that cannot get it within a bounded number of tries (its holder was descheduled, or died) gives up, and the
+// region is counted as lost.
 #pragma once
 #include <atomic>
 #include <cstddef>

@@ -422,14 +422,19 @@ TEST_F(LaneTest, MakesOnlyTheCallsItMay) {
 TEST_F(LaneTest, NeverWaitsForARingOnTheTargetsThreads) {
   open();
   ASSERT_TRUE(attach());
-  host.plainWrites = 0;
-  host.patientWrites = 0;
-  cupti->emit(makeKernel(1));
-  cupti->deliverThisThread();  // a full buffer, delivered by the thread that filled it
-  EXPECT_EQ(host.patientWrites, 0u);
-  EXPECT_EQ(host.plainWrites, 1u);
+  std::thread([&] {
+    CUpti_ActivityAPI call = makeLaunch(1);
+    call.threadId = static_cast<uint32_t>(gettid());
+    cupti->emit(call);
+    cupti->emit(makeKernel(1));
+    host.plainWrites = 0;
+    host.patientWrites = 0;
+    cupti->deliverThisThread();  // a full buffer, delivered by the thread that filled it
+    EXPECT_EQ(host.patientWrites, 0u);
+    EXPECT_EQ(host.plainWrites, 2u);
+  }).join();
   cupti->emit(makeKernel(2));
-  std::thread([&] { cupti->deliverAll(); }).join();  // CUPTI's worker
+  std::thread([&] { cupti->deliverAll(); }).join();  // CUPTI's worker makes no CUDA calls
   EXPECT_EQ(host.patientWrites, 1u);
 }
 
@@ -463,6 +468,16 @@ TEST_F(LaneTest, DeliveringAllocatesNothing) {
   std::memcpy(buffer, &kernel, sizeof kernel);
   lane->completeBuffer(buffer, bytes, sizeof kernel);
   EXPECT_EQ(test::allocationsOfThisThread(), before);
+  EXPECT_EQ(host.all<KernelRecord>(RecordKind::kKernel).size(), 2u);
+}
+
+TEST_F(LaneTest, RecordsAfterTheEndAreHarmless) {
+  open();
+  ASSERT_TRUE(attach());
+  cupti->emit(makeKernel(1));
+  lane->tick(true);
+  cupti->emit(makeKernel(2));  // CUPTI still holds a buffer of ours
+  cupti->deliverAll();
   EXPECT_EQ(host.all<KernelRecord>(RecordKind::kKernel).size(), 2u);
 }
 

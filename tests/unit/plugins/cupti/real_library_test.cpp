@@ -64,11 +64,16 @@ std::string run(const std::string& command) {
   return output;
 }
 
-TEST(CuptiPlugin, ImportsNothingOfCudaAndExportsOneSymbol) {
-  const std::string plugin = PLUMB_BUILD_DIR "/lib/plumb/plugins/cupti.so";
-  EXPECT_EQ(run("nm -D --undefined-only " + plugin + " | grep -E ' (cu|cuda|cupti|nvtx)[A-Za-z_]+(@|$)'"), "");
+class BuiltPlugin : public testing::TestWithParam<const char*> {};
+
+TEST_P(BuiltPlugin, ImportsNothingOfCudaAndExportsOneSymbol) {
+  const std::string plugin = std::string(PLUMB_BUILD_DIR "/lib/plumb/plugins/") + GetParam() + ".so";
+  EXPECT_EQ(run("nm -D --undefined-only --format=just-symbols " + plugin +
+                " | grep -E '^(cu[A-Z]|cuda|cupti|cublas|nccl|nvtx)'"),
+            "");
   EXPECT_EQ(run("nm -D --defined-only --format=just-symbols " + plugin), "plumbPlugin\n");
 }
+INSTANTIATE_TEST_SUITE_P(Plugins, BuiltPlugin, testing::Values("cupti", "nvtx", "nccl", "memory", "cublas"));
 
 }  // namespace
 }  // namespace plumb::cupti
