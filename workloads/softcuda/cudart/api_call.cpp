@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -128,7 +129,7 @@ cudaError_t softcuda_unsupported(const char* call) {
   static std::size_t count = 0;
   std::lock_guard lock(mutex);
   bool known = false;
-  for (std::size_t i = 0; i < count && !known; ++i) known = said[i] == call;
+  for (std::size_t i = 0; i < count && !known; ++i) known = std::strcmp(said[i], call) == 0;
   if (!known) {
     if (count < std::size(said)) said[count++] = call;
     std::fprintf(stderr, "softcuda: %s is not available on the software device\n", call);
@@ -137,12 +138,16 @@ cudaError_t softcuda_unsupported(const char* call) {
 }
 
 cudaError_t cudaGetLastError() {
-  const cudaError_t error = std::exchange(softcuda::t_lastError, softcuda::stickyError());
-  return error == cudaSuccess ? softcuda::stickyError() : error;
+  return SOFTCUDA_PASSIVE_CALL(cudaGetLastError, v3020, {
+    const cudaError_t error = std::exchange(softcuda::t_lastError, softcuda::stickyError());
+    return error == cudaSuccess ? softcuda::stickyError() : error;
+  });
 }
 
 cudaError_t cudaPeekAtLastError() {
-  const cudaError_t error = softcuda::t_lastError;
-  return error == cudaSuccess ? softcuda::stickyError() : error;
+  return SOFTCUDA_PASSIVE_CALL(cudaPeekAtLastError, v3020, {
+    const cudaError_t error = softcuda::t_lastError;
+    return error == cudaSuccess ? softcuda::stickyError() : error;
+  });
 }
 }

@@ -47,6 +47,14 @@ cudaError_t runtimeCall(uint32_t cbid, const char* name, Body&& body, const char
   return remember(call.finish(std::forward<Body>(body)(call)));
 }
 
+// For calls that neither bring the device up nor care whether it works: reported if it is up.
+template <class Body>
+auto passiveCall(uint32_t cbid, const char* name, Body&& body) {
+  if (!softcuda_context_exists()) return body();
+  ApiCall call(SOFTCUDA_API_RUNTIME, cbid, name);
+  return body();
+}
+
 void emit(const SoftcudaEvent& event);
 
 }  // namespace softcuda
@@ -55,3 +63,5 @@ void emit(const SoftcudaEvent& event);
 #define SOFTCUDA_CALL(function, version, ...)                              \
   ::softcuda::runtimeCall(CUPTI_RUNTIME_TRACE_CBID_##function##_##version, \
                           #function, [&]([[maybe_unused]] ::softcuda::ApiCall & call) -> cudaError_t __VA_ARGS__)
+#define SOFTCUDA_PASSIVE_CALL(function, version, ...) \
+  ::softcuda::passiveCall(CUPTI_RUNTIME_TRACE_CBID_##function##_##version, #function, [&]() -> cudaError_t __VA_ARGS__)

@@ -272,15 +272,19 @@ cudaError_t cudaDeviceReset(void) {
 }
 
 cudaError_t cudaRuntimeGetVersion(int* runtimeVersion) {
-  if (!runtimeVersion) return remember(cudaErrorInvalidValue);
-  *runtimeVersion = kVersion;
-  return cudaSuccess;
+  return SOFTCUDA_PASSIVE_CALL(cudaRuntimeGetVersion, v3020, {
+    if (!runtimeVersion) return remember(cudaErrorInvalidValue);
+    *runtimeVersion = kVersion;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaDriverGetVersion(int* driverVersion) {
-  if (!driverVersion) return remember(cudaErrorInvalidValue);
-  *driverVersion = kVersion;
-  return cudaSuccess;
+  return SOFTCUDA_PASSIVE_CALL(cudaDriverGetVersion, v3020, {
+    if (!driverVersion) return remember(cudaErrorInvalidValue);
+    *driverVersion = kVersion;
+    return cudaSuccess;
+  });
 }
 
 const char* cudaGetErrorName(cudaError_t error) {

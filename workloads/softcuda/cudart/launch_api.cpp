@@ -121,6 +121,21 @@ cudaError_t launch(ApiCall& call, RegisteredKernel* kernel, dim3 grid, dim3 bloc
   return cudaSuccess;
 }
 
+// What a launch asks for and blocks that run one after the other cannot give. Other attributes change no result.
+const char* missingFeature(const cudaLaunchConfig_t& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config.attrs[i];
+    if (attribute.id == cudaLaunchAttributeCooperative && attribute.val.cooperative != 0) {
+      return "a cooperative launch";
+    }
+    const auto& cluster = attribute.val.clusterDim;
+    if (attribute.id == cudaLaunchAttributeClusterDimension && cluster.x * cluster.y * cluster.z > 1) {
+      return "a launch with clusters";
+    }
+  }
+  return nullptr;
+}
+
 struct CallConfiguration {
   dim3 grid;
   dim3 block;
@@ -153,6 +168,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
       CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060, "cudaLaunchKernelExC",
       [&](ApiCall& call) {
         if (!config) return cudaErrorInvalidValue;
+        if (const char* missing = missingFeature(*config)) return softcuda_unsupported(missing);
         return launch(call, kernel, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream);
       },
       nameOf(kernel));

@@ -9,8 +9,12 @@ using namespace softcuda;
 
 extern "C" {
 
-cudaError_t cudaProfilerStart(void) { return cudaSuccess; }
-cudaError_t cudaProfilerStop(void) { return cudaSuccess; }
+cudaError_t cudaProfilerStart(void) {
+  return SOFTCUDA_PASSIVE_CALL(cudaProfilerStart, v4000, { return cudaSuccess; });
+}
+cudaError_t cudaProfilerStop(void) {
+  return SOFTCUDA_PASSIVE_CALL(cudaProfilerStop, v4000, { return cudaSuccess; });
+}
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* pCaptureStatus) {
   return SOFTCUDA_CALL(cudaStreamIsCapturing, v10000, {

@@ -311,6 +311,26 @@ TEST(Launches, WrongOnesAreErrorsOfTheLaunch) {
   cudaGetLastError();
 }
 
+TEST(Launches, WhatBlocksInTurnCannotDoIsNotSupported) {
+  Managed<int> out(64);
+  void* target = out.data();
+  void* pointers[] = {&target};
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = 1;
+  config.blockDim = 64;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  const auto function = reinterpret_cast<const void*>(&earlyExit);
+  EXPECT_EQ(cudaLaunchKernelExC(&config, function, pointers), cudaErrorNotSupported);
+  attribute.val.cooperative = 0;
+  EXPECT_EQ(cudaLaunchKernelExC(&config, function, pointers), cudaSuccess);
+  finish();
+  cudaGetLastError();
+}
+
 // A failed kernel spoils the device for the rest of the process, so each has a process of its own.
 int failWith(void (*kernel)(), dim3 block) {
   if (launch(kernel, 1, block, 0) != cudaSuccess) return 100;
