@@ -29,7 +29,8 @@ enum State : uint32_t { kIdle, kAttaching, kOn, kOff, kForked };
 constinit std::atomic<uint32_t> s_state{kIdle};
 constinit std::atomic<uint32_t> s_attachingTid{0};
 constinit std::atomic<bool> s_exited{false};
-constinit bool s_everAttached = false;  // in this process or the one that it was forked from
+constinit bool s_everAttached = false;              // in this process or the one that it was forked from
+constinit std::atomic<bool> s_bindingAsked{false};  // CUPTI: a second try would only repeat the diagnostics
 constinit Connection s_connection;
 
 constexpr uint32_t kChorePeriodMs = 1000;
@@ -70,7 +71,7 @@ bool cudaRuntimeMapped() noexcept { return isMapped("libcudart.so.13") || isMapp
 
 // The driver will not call InitializeInjection, or has done so before we were there.
 void bindWithoutInjection() noexcept {
-  if (!startup().cudaInjectionOurs && !plugins::cudaBound() &&
+  if (!startup().cudaInjectionOurs && !s_bindingAsked.load() && !plugins::cudaBound() &&
       (isMapped("libcuda.so.1") || isMapped("libcupti.so.13") || isMapped("libcupti.so.12"))) {
     onCudaReady();
   }
@@ -81,7 +82,9 @@ void explainMissingCuda() noexcept {
   if (plugins::cudaBound()) {
     return;
   }
-  if (!cudaRuntimeMapped()) {
+  if (s_bindingAsked.load()) {
+    // The plugins have said why.
+  } else if (!cudaRuntimeMapped()) {
     diagnose(Severity::kInfo, "cupti", "no_cuda", 1,
              "This process loaded no CUDA runtime: there is no GPU work to record.");
   } else if (isMapped("libcuda.so.1")) {
@@ -118,6 +121,7 @@ void onExit() {
 }
 
 void onForkChild() {
+  s_attachingTid.store(0);
   if (!s_everAttached) {
     s_state.store(kIdle);
     return;
@@ -180,8 +184,8 @@ bool attach() noexcept {
     plugins::publishStates();
   } else {
     s_everAttached = true;
+    ticker::every(kChorePeriodMs, runChores, nullptr);  // before the plugins' ticks, so at the exit after them
     plugins::loadAll();
-    ticker::every(kChorePeriodMs, runChores, nullptr);
     std::atexit(onExit);
   }
   if (!ticker::start()) {
@@ -240,6 +244,7 @@ void attachForkedChild() noexcept {
 }
 
 void onCudaReady() noexcept {
+  s_bindingAsked.store(true);
   if (plugins::bindCuda()) {
     // Once more, so that it runs before what CUPTI has registered meanwhile.
     std::atexit(onExit);

@@ -219,6 +219,11 @@ void publishStates() noexcept {
 }
 
 bool bindCuda() noexcept {
+  // The driver's call and the agent's thread may meet here; whoever comes second need not wait.
+  static constinit std::atomic<bool> s_busy{false};
+  if (s_busy.exchange(true)) {
+    return false;
+  }
   bool bound = false;
   for (size_t i = 0; i < s_count.load(std::memory_order_acquire); ++i) {
     Loaded& loaded = s_loaded[i];
@@ -230,6 +235,7 @@ bool bindCuda() noexcept {
       bound = true;
     }
   }
+  s_busy.store(false);
   return bound;
 }
 

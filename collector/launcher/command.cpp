@@ -86,6 +86,16 @@ int CommandRun::wait() {
   return status;
 }
 
+bool CommandRun::interrupted() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    sigaddset(&set, number);
+  }
+  const timespec now{};
+  return sigtimedwait(&set, nullptr, &now) > 0;
+}
+
 void endLike(int status) {
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);

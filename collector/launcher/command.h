@@ -25,6 +25,8 @@ class CommandRun {
                              const std::vector<std::string>& environment);
   // Passes signals on until the command has ended; its status as waitpid gives it.
   [[nodiscard]] int wait();
+  // After wait(): has somebody asked us to end since (Ctrl+C, SIGTERM)?
+  [[nodiscard]] bool interrupted();
 
  private:
   pid_t m_pid = -1;

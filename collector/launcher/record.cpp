@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "collector/launcher/command.h"
 #include "collector/launcher/environment.h"
@@ -71,16 +72,28 @@ Result<Plan> makePlan(const RecordOptions& options) {
   return plan;
 }
 
-// One line, once the command has ended; its own output is over by then.
-void report(RecorderProcess& recorder, const Plan& plan, bool quiet) {
-  recorder.requestFinish();
-  auto outcome = recorder.waitForSummary(kQuietPatience);
-  if (!outcome) {
-    if (!quiet && isatty(STDERR_FILENO) != 0) {
-      say(fmt::format("completing {} …", plan.output));
+// Empty: it is still at work after kPatience, or the user does not want to wait.
+std::optional<Result<transport::Summary>> waitForRecorder(RecorderProcess& recorder, CommandRun& command,
+                                                          const Plan& plan, bool quiet) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  bool told = quiet || isatty(STDERR_FILENO) == 0;
+  while (Clock::now() - start < kPatience && !command.interrupted()) {
+    if (auto outcome = recorder.waitForSummary(std::chrono::milliseconds(200))) {
+      return outcome;
     }
-    outcome = recorder.waitForSummary(kPatience);
+    if (!told && Clock::now() - start > kQuietPatience) {
+      say(fmt::format("completing {} …", plan.output));
+      told = true;
+    }
   }
+  return std::nullopt;
+}
+
+// One line, once the command has ended; its own output is over by then.
+void report(RecorderProcess& recorder, CommandRun& command, const Plan& plan, bool quiet) {
+  recorder.requestFinish();
+  const auto outcome = waitForRecorder(recorder, command, plan, quiet);
   if (!outcome) {
     say(
         fmt::format("{} is not complete yet: something that the command started is still running, or the recording is "
@@ -151,7 +164,7 @@ int runRecord(const RecordOptions& options) {
     return kExitCannotRun;
   }
   const int status = command.wait();
-  report(recorder.value(), plan, options.quiet);
+  report(recorder.value(), command, plan, options.quiet);
   endLike(status);
 }
 
