@@ -11,12 +11,13 @@
 
 #include "workloads/softcuda/kernels/fiber.h"
 
+thread_local constinit uint3 threadIdx{};
+thread_local constinit uint3 blockIdx{};
+thread_local constinit dim3 blockDim{};
+thread_local constinit dim3 gridDim{};
+
 namespace softcuda {
 
-thread_local constinit uint3 t_threadIdx{};
-thread_local constinit uint3 t_blockIdx{};
-thread_local constinit dim3 t_blockDim{};
-thread_local constinit dim3 t_gridDim{};
 thread_local constinit unsigned char* t_dynamicShared = nullptr;
 thread_local constinit uint32_t t_nextThread = 0;
 thread_local constinit uint32_t t_threadCount = 0;
@@ -116,8 +117,8 @@ cudaError_t Engine::run(ThreadLoop loop, const SoftcudaGrid& grid, uint64_t firs
   m_nextBlock = firstBlock;
   m_endBlock = firstBlock + blockCount;
   m_error = cudaSuccess;
-  t_blockDim = grid.block;
-  t_gridDim = grid.grid;
+  blockDim = grid.block;
+  gridDim = grid.grid;
   t_dynamicShared = m_shared;
   t_threadCount = grid.block.x * grid.block.y * grid.block.z;
   t_nextThread = t_threadCount;
@@ -143,18 +144,18 @@ bool Engine::reserveShared(std::size_t bytes) {
 }
 
 void Engine::beginBlock(uint64_t index) {
-  t_blockIdx.x = static_cast<unsigned>(index % t_gridDim.x);
-  t_blockIdx.y = static_cast<unsigned>(index / t_gridDim.x % t_gridDim.y);
-  t_blockIdx.z = static_cast<unsigned>(index / t_gridDim.x / t_gridDim.y);
+  blockIdx.x = static_cast<unsigned>(index % gridDim.x);
+  blockIdx.y = static_cast<unsigned>(index / gridDim.x % gridDim.y);
+  blockIdx.z = static_cast<unsigned>(index / gridDim.x / gridDim.y);
   t_nextThread = 0;
   t_hasWaited = false;
 }
 
 void Engine::startThread(uint32_t thread) {
   t_currentThread = thread;
-  t_threadIdx.x = thread % t_blockDim.x;
-  t_threadIdx.y = thread / t_blockDim.x % t_blockDim.y;
-  t_threadIdx.z = thread / t_blockDim.x / t_blockDim.y;
+  threadIdx.x = thread % blockDim.x;
+  threadIdx.y = thread / blockDim.x % blockDim.y;
+  threadIdx.z = thread / blockDim.x / blockDim.y;
   t_nextThread = thread + 1;
   t_started = true;
 }
@@ -229,19 +230,19 @@ Fiber* Engine::pickNext() {
 
 void Engine::suspend() {
   Fiber& self = *m_current;
-  self.threadIndex = t_threadIdx;
+  self.threadIndex = threadIdx;
   self.thread = t_currentThread;
   Fiber* next = pickNext();
   if (!next) {
     std::fprintf(stderr,
                  "softcuda: a kernel deadlocked: not all threads of block (%u,%u,%u) reached the same barrier\n",
-                 t_blockIdx.x, t_blockIdx.y, t_blockIdx.z);
+                 blockIdx.x, blockIdx.y, blockIdx.z);
     abort(cudaErrorLaunchFailure);
   }
   m_current = next;
   switchFiber(self, *next);
   m_current = &self;
-  t_threadIdx = self.threadIndex;
+  threadIdx = self.threadIndex;
   t_currentThread = self.thread;
   t_started = true;
 }
@@ -258,7 +259,7 @@ void Engine::retire() {
     if (!next) {
       std::fprintf(stderr,
                    "softcuda: a kernel deadlocked: threads of block (%u,%u,%u) wait for threads that have returned\n",
-                   t_blockIdx.x, t_blockIdx.y, t_blockIdx.z);
+                   blockIdx.x, blockIdx.y, blockIdx.z);
       abort(cudaErrorLaunchFailure);
     }
     m_current = next;

@@ -9,15 +9,18 @@
 
 #include "workloads/softcuda/kernels/registration.h"
 
-namespace softcuda {
-
 #define SOFTCUDA_TLS extern __attribute__((tls_model("initial-exec"))) thread_local constinit
 
-// The current thread's place. Written by the engine whenever it moves from one CUDA thread to the next.
-SOFTCUDA_TLS uint3 t_threadIdx;
-SOFTCUDA_TLS uint3 t_blockIdx;
-SOFTCUDA_TLS dim3 t_blockDim;
-SOFTCUDA_TLS dim3 t_gridDim;
+// CUDA's built-in variables: the current thread's place. Written by the engine whenever it moves from one CUDA thread
+// to the next.
+SOFTCUDA_TLS uint3 threadIdx;
+SOFTCUDA_TLS uint3 blockIdx;
+SOFTCUDA_TLS dim3 blockDim;
+SOFTCUDA_TLS dim3 gridDim;
+inline constexpr int warpSize = 32;
+
+namespace softcuda {
+
 SOFTCUDA_TLS unsigned char* t_dynamicShared;
 // Linear thread numbers of the current block: the next one to start, how many there are; and whether any has waited.
 SOFTCUDA_TLS uint32_t t_nextThread;
@@ -37,11 +40,11 @@ bool nextThreadSlow();
 inline bool nextThread() {
   if (t_hasWaited || t_nextThread == t_threadCount || !t_started) return nextThreadSlow();
   t_currentThread = t_nextThread++;
-  if (++t_threadIdx.x == t_blockDim.x) {
-    t_threadIdx.x = 0;
-    if (++t_threadIdx.y == t_blockDim.y) {
-      t_threadIdx.y = 0;
-      ++t_threadIdx.z;
+  if (++threadIdx.x == blockDim.x) {
+    threadIdx.x = 0;
+    if (++threadIdx.y == blockDim.y) {
+      threadIdx.y = 0;
+      ++threadIdx.z;
     }
   }
   return true;

@@ -57,12 +57,6 @@
 #define __restrict__ __restrict
 #endif
 
-#define threadIdx (::softcuda::t_threadIdx)
-#define blockIdx (::softcuda::t_blockIdx)
-#define blockDim (::softcuda::t_blockDim)
-#define gridDim (::softcuda::t_gridDim)
-#define warpSize 32
-
 #define SOFTCUDA_DYNAMIC_SHARED(type, name) type* name = reinterpret_cast<type*>(::softcuda::t_dynamicShared)
 
 #include "workloads/softcuda/kernels/intrinsics.h"
