@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/memory/region_table.h"
 
-#include <sched.h>
+#include <ctime>
 
 namespace plumb::memory {
 namespace {
 
+// Without contention the first try succeeds. The rest bounds how long a descheduled holder can hold others up: 0.2 s.
 constexpr int kSpins = 1024;
-constexpr int kYields = 4096;
+constexpr int kNaps = 2000;
+constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
 
 Region* find(Region* regions, uint32_t count, uint64_t address) noexcept {
   for (uint32_t i = 0; i < count; ++i) {
@@ -23,10 +25,10 @@ Region* find(Region* regions, uint32_t count, uint64_t address) noexcept {
 class RegionTable::Hold {
  public:
   explicit Hold(Shard& shard) noexcept : m_shard(shard) {
-    for (int i = 0; i < kSpins + kYields && !m_isHeld; ++i) {
+    for (int i = 0; i < kSpins + kNaps && !m_isHeld; ++i) {
       m_isHeld = !m_shard.held.test_and_set(std::memory_order_acquire);
       if (!m_isHeld && i >= kSpins) {
-        sched_yield();  // its holder was descheduled
+        nanosleep(&kNap, nullptr);
       }
     }
   }
