@@ -74,7 +74,7 @@ void addShares(std::vector<std::string>& row, const std::vector<Duration>& parts
   for (const Duration part : parts) values.push_back(part.ns());
   const std::vector<int64_t> tenths = sharesInTenths(values);
   for (size_t i = 0; i < parts.size(); ++i) {
-    const std::string share = tenths.empty() ? "    - %" : fmt::format("{:>3}.{} %", tenths[i] / 10, tenths[i] % 10);
+    const std::string share = tenths.empty() ? "   - %" : fmt::format("{:>2}.{} %", tenths[i] / 10, tenths[i] % 10);
     row.push_back(fmt::format("{} {}", formatShort(parts[i]), share));
   }
 }
