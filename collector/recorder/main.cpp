@@ -44,10 +44,10 @@ int fail(const std::string& sentence) {
 }
 
 int record(Options options) {
+  blockSignals();
   options.output = std::filesystem::absolute(options.output).string();
   Result<Fd> listener = options.listenFd >= 0 ? Result<Fd>(Fd(options.listenFd)) : listenIn(options.sessionDirectory);
   if (!listener.ok()) return fail(listener.error().message);
-  blockSignals();
   if (!options.foreground && !detach(listener.value().get())) return kExitDone;
   if (options.listenFd >= 0) ::fcntl(options.listenFd, F_SETFD, FD_CLOEXEC);
 

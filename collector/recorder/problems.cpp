@@ -19,52 +19,51 @@ struct Description {
 
 constexpr std::array<Description, static_cast<size_t>(Problem::kCount)> kDescriptions{{
     {Problem::kBadTime, "warning", "cupti", "bad_time",
-     "{} device events came without a usable time (zero, reversed, or far outside of the recording); they are kept and "
+     "Device events without a usable time (zero, reversed, or far outside of the recording): {}. They are kept and "
      "flagged, and left out of all sums of time."},
     {Problem::kBadDuration, "warning", "recorder", "bad_duration",
-     "{} host events ended before they began; their duration is stored as 0."},
+     "Host events that ended before they began: {}. Their duration is stored as 0."},
     {Problem::kClockJump, "warning", "cupti", "clock_jump",
-     "The device events' clock was set {} times while recording (NTP?); events close to such a moment may be "
+     "The device events' clock was set while recording (NTP?), times: {}. Events close to such a moment may be "
      "misplaced."},
     {Problem::kNoClockPair, "warning", "cupti", "no_clock_pair",
-     "The process sent no clock pair, so {} device events were placed by the wall clock; they may be shifted against "
+     "Device events placed by the wall clock, because the process sent no clock pair: {}. They may be shifted against "
      "the host's events."},
     {Problem::kUnmatchedRangeEnd, "warning", "nvtx", "unmatched_range_end",
-     "{} NVTX range ends had no begin: the program pops more than it pushes, or the begins were before the recording "
-     "or "
-     "lost."},
+     "NVTX range ends without a begin: {}. The program pops more than it pushes, or the begins were before the "
+     "recording or lost."},
     {Problem::kTooManyOpenRanges, "warning", "nvtx", "too_many_open_ranges",
-     "{} NVTX ranges are stored without their end, because a million others were open: the program seems to push "
-     "without popping."},
+     "NVTX ranges stored without their end, because a million others were open: {}. The program seems to push without "
+     "popping."},
     {Problem::kLostPayload, "warning", "nvtx", "lost_payload",
-     "{} NVTX payload fields had no range that they belong to and were left out."},
+     "NVTX payload fields left out, because their range was lost: {}."},
     {Problem::kUnknownFree, "info", "memory", "unknown_free",
-     "{} frees of memory that was allocated before the recording began."},
+     "Frees of memory that was allocated before the recording began: {}."},
     {Problem::kUnknownRegionEnd, "info", "memory", "unknown_region_end",
-     "{} memory names were withdrawn that had been given before the recording began."},
+     "Memory names withdrawn that had been given before the recording began: {}."},
     {Problem::kOrphanedCollectiveDetail, "warning", "nccl", "orphaned_collective",
-     "{} collectives were enqueued whose API call was not seen; they are missing from the table of collectives."},
+     "Collectives that were enqueued, but whose API call was not seen: {}. They are missing from the table of "
+     "collectives."},
     {Problem::kIncompleteCollective, "info", "nccl", "incomplete_collective",
-     "{} collectives were called but not seen being enqueued, so their algorithm, sequence number and kernel are not "
-     "known."},
+     "Collectives that were called, but not seen being enqueued: {}. Their algorithm, sequence number and kernel are "
+     "not known."},
     {Problem::kUnknownDatatype, "warning", "nccl", "unknown_datatype",
-     "The size in bytes of {} collectives is not known, because their datatype is new to this version; it is stored as "
-     "0."},
+     "Collectives of a datatype that is new to this version: {}. Their size in bytes is not known and stored as 0."},
     {Problem::kUnknownCommunicator, "warning", "nccl", "unknown_communicator",
-     "The communicator of {} collectives is not known (NCCL before 2.26, or its record was lost), so their bytes are "
+     "Collectives whose communicator is not known (NCCL before 2.26, or its record was lost): {}. Their bytes are "
      "counted for one rank only."},
     {Problem::kUnknownText, "warning", "recorder", "unknown_text",
-     "{} names are shown as '?', because the text of the name was lost on its way."},
+     "Names shown as '?', because their text was lost on its way: {}."},
     {Problem::kNotANumber, "warning", "recorder", "not_a_number",
-     "{} values were not numbers (NaN or infinite) and could not be stored as such."},
+     "Values that were not numbers (NaN or infinite) and could not be stored as such: {}."},
     {Problem::kUnknownRecord, "warning", "recorder", "unknown_record",
-     "{} records were of a kind, or held values, that this recorder does not know and were left out; the target's "
-     "libplumb.so may be newer."},
+     "Records left out, because this recorder knows neither their kind nor their values: {}. The target's libplumb.so "
+     "may be newer."},
     {Problem::kCorruptRing, "error", "recorder", "corrupt_ring",
-     "{} ring buffers of the process were overwritten with something else (a stray write in the program?); what they "
-     "held from then on is lost."},
+     "Ring buffers that were overwritten with something else (a stray write in the program?): {}. What they held from "
+     "then on is lost."},
     {Problem::kRingFull, "error", "agent", "ring_full",
-     "{} records were lost because the ring buffers were full; set PLUMB_RING_BYTES higher, or record less."},
+     "Records lost, because the ring buffers were full: {}. Set PLUMB_RING_BYTES higher, or record less."},
 }};
 
 constexpr bool inOrder() {

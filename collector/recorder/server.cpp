@@ -81,11 +81,10 @@ class Server {
   [[nodiscard]] Connections& connections() noexcept { return m_connections; }
 
  private:
-  // A target may have connected just before the launcher said that all is over.
+  // A target may have connected just before the launcher said that all is over, or before the signal came.
   [[nodiscard]] bool somebodyCame() {
-    if (m_stopped) return false;
     m_connections.poll(0, {});
-    return m_recording.hasFeeds();
+    return m_recording.hasFeeds() && !m_stopped;
   }
   [[nodiscard]] bool isOver() {
     signalfd_siginfo signal;

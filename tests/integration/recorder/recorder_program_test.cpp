@@ -7,7 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
-#include <thread>
+#include <stdexcept>
 
 #include "tests/support/database.h"
 #include "tests/support/process.h"
@@ -24,6 +24,15 @@ Command commandOf(std::vector<std::string> arguments) {
   Command command;
   command.arguments = std::move(arguments);
   return command;
+}
+
+// A number from a file that is being recorded; 0 while it has no tables yet.
+int64_t numberSoFar(const std::string& path, const std::string& sql) {
+  try {
+    return Database(path).number(sql);
+  } catch (const std::runtime_error&) {
+    return 0;
+  }
 }
 
 class RecorderProgram : public testing::Test {
@@ -132,7 +141,6 @@ TEST_F(RecorderProgram, SigtermFinishesTheFileWhileTheTargetRuns) {
   FakeTarget target(1001, 0);
   ASSERT_TRUE(target.connect(session()));
   publish(target, 10);
-  ::usleep(100'000);
   ::kill(recorder.pid(), SIGTERM);
   EXPECT_EQ(recorder.wait().exitCode, 0);
   const Database db(output());
@@ -140,6 +148,60 @@ TEST_F(RecorderProgram, SigtermFinishesTheFileWhileTheTargetRuns) {
   EXPECT_EQ(db.text("SELECT value FROM meta WHERE key = 'complete'"), "1");
   EXPECT_EQ(db.text("SELECT name FROM diagnostics"), "still_running");
   EXPECT_EQ(db.text("SELECT ended FROM processes"), "NULL");
+}
+
+TEST_F(RecorderProgram, ATargetThatIsKilledLosesNothingThatItPublished) {
+  Process recorder(command());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    FakeTarget target(1001, 3);
+    if (target.connect(session())) publish(target, 5000);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  for (int i = 0; i < 100; ++i) {  // the death is noticed and stored without anybody asking
+    ::usleep(50'000);
+    if (numberSoFar(output(), "SELECT count(ended) FROM process") == 1) break;
+  }
+  ::kill(recorder.pid(), SIGTERM);
+  EXPECT_EQ(recorder.wait().exitCode, 0);
+  const Database db(output());
+  EXPECT_EQ(db.number("SELECT count(*) FROM kernels WHERE rank = 3"), 5000);
+  EXPECT_EQ(db.text("SELECT ended FROM processes"), "lost");
+  EXPECT_THAT(db.text("SELECT message FROM diagnostics"), testing::HasSubstr("rank 3 (pid 1001)"));
+}
+
+TEST_F(RecorderProgram, AReaderSeesTheFileGrowAndHindersNobody) {
+  Process recorder(command());
+  FakeTarget target(1001, 0);
+  ASSERT_TRUE(target.connect(session()));
+  RecordWriter thread = target.thread(1);
+  const StringId name = thread.text("gemm");
+  uint32_t written = 0;
+  int64_t seen = 0;
+  int growths = 0;
+  for (int round = 0; round < 400 && growths < 3; ++round) {
+    for (int i = 0; i < 200; ++i, ++written) {
+      thread.kernel(name, target.startNs() + written, target.startNs() + written + 1, written);
+    }
+    ::usleep(10'000);
+    const int64_t now = numberSoFar(output(), "SELECT count(*) FROM kernel");
+    EXPECT_GE(now, seen);
+    if (now > seen) ++growths;
+    seen = now;
+  }
+  EXPECT_EQ(growths, 3);
+  const Database open(output());  // a reader that stays
+  EXPECT_GE(open.number("SELECT count(*) FROM kernels"), seen);
+  target.sayGoodbye();
+  target.disconnect();
+  ::usleep(200'000);
+  ::kill(recorder.pid(), SIGTERM);
+  EXPECT_EQ(recorder.wait().exitCode, 0);
+  EXPECT_EQ(Database(output()).number("SELECT count(*) FROM kernels"), written);
+  EXPECT_EQ(Database(output()).number("SELECT count(*) FROM diagnostics"), 0);
 }
 
 TEST_F(RecorderProgram, KilledItLeavesAFileThatOpensAndCanBeCompleted) {
@@ -150,7 +212,7 @@ TEST_F(RecorderProgram, KilledItLeavesAFileThatOpensAndCanBeCompleted) {
     publish(target, 1000);
     for (int i = 0; i < 100; ++i) {  // until the first batch is committed
       ::usleep(50'000);
-      if (fs::exists(output() + "-wal") && Database(output()).number("SELECT count(*) FROM kernel") == 1000) break;
+      if (numberSoFar(output(), "SELECT count(*) FROM kernel") == 1000) break;
     }
     ::kill(recorder.pid(), SIGKILL);
     EXPECT_EQ(recorder.wait().signal, SIGKILL);

@@ -320,7 +320,7 @@ TEST_F(RecordingTest, LibraryCallsCountersPluginsThreadsAndDiagnosticsAreRows) {
   EXPECT_THAT(db.rows("SELECT severity, lane, name, count, message FROM diagnostics ORDER BY id"),
               ElementsAre(Row{"error", "cupti", "lane_off", "2", "No driver."},
                           Row{"warning", "recorder", "not_a_number", "1",
-                              "1 values were not numbers (NaN or infinite) and could not be stored as such."}));
+                              "Values that were not numbers (NaN or infinite) and could not be stored as such: 1."}));
   EXPECT_THAT(db.rows("SELECT tid, s.text FROM thread t JOIN string s ON s.id = t.name_id"),
               ElementsAre(Row{"100", "main"}));
   EXPECT_THAT(db.rows("SELECT n.text, v.text FROM process_variable p JOIN string n ON n.id = p.name_id "
