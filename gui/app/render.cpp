@@ -87,14 +87,32 @@ void dropTracksOutside(timeline::Timeline& timeline, const timeline::Window& win
   }
 }
 
-// The largest lane height with which everything fits into height; at least the smallest readable one.
-LayoutMetrics fitting(const timeline::Timeline& timeline, double height) {
+struct Fit {
   LayoutMetrics metrics;
-  while (metrics.laneHeight > 12 && TrackLayout(timeline, metrics, {}).height() > height) {
-    metrics.laneHeight -= 1;
-    metrics.trackGap = std::max(2.0, metrics.trackGap - 0.5);
+  Folding folding;
+};
+
+// What makes everything fit into height: lower lanes first, then the host's tracks and at last all but the streams
+// folded to a thin line. May fail to fit all the same.
+Fit fitting(const timeline::Timeline& timeline, double height) {
+  using timeline::TrackKind;
+  Fit fit;
+  const auto tooHigh = [&] { return TrackLayout(timeline, fit.metrics, fit.folding).height() > height; };
+  while (fit.metrics.laneHeight > 13 && tooHigh()) {
+    fit.metrics.laneHeight -= 1;
+    fit.metrics.trackGap = std::max(3.0, fit.metrics.trackGap - 0.5);
   }
-  return metrics;
+  for (const auto& kinds : {std::vector{TrackKind::kRanges, TrackKind::kApiCalls},
+                            std::vector{TrackKind::kProjection, TrackKind::kCollectives, TrackKind::kSteps}}) {
+    if (!tooHigh()) break;
+    for (uint32_t p = 0; p < timeline.processes.size(); ++p) {
+      const auto& tracks = timeline.processes[p].tracks;
+      for (uint32_t t = 0; t < tracks.size(); ++t) {
+        if (std::find(kinds.begin(), kinds.end(), tracks[t].kind) != kinds.end()) fit.folding.tracks.insert({p, t});
+      }
+    }
+  }
+  return fit;
 }
 
 Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& options) {
@@ -107,12 +125,11 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
   dropTracksOutside(shown, window);
 
   constexpr double kHead = 66;
-  constexpr double kFoot = 60;
+  constexpr double kFoot = 72;
   const Theme theme = Theme::light();
   const double axis = TimelineScene{}.axisHeight;
-  const LayoutMetrics metrics =
-      options.size ? fitting(shown, options.size->height() - kHead - kFoot - axis) : LayoutMetrics{};
-  const TrackLayout layout(shown, metrics, {});
+  const Fit fit = options.size ? fitting(shown, options.size->height() - kHead - kFoot - axis) : Fit{};
+  const TrackLayout layout(shown, fit.metrics, fit.folding);
   const int width = options.size ? options.size->width() : kDefaultWidth;
   const int height =
       options.size ? options.size->height()
@@ -145,6 +162,9 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
   painter.save();
   painter.translate(kMargin, head);
   painter.setClipRect(QRectF(QPointF(0, 0), scene.size));
+  QFont font = painter.font();
+  font.setPixelSize(std::clamp(static_cast<int>(fit.metrics.laneHeight) - 3, 9, 12));
+  painter.setFont(font);
   paintTimeline(painter, scene);
   painter.restore();
   painter.setPen(theme.grid.darker(110));
@@ -253,7 +273,10 @@ void paintPointList(QPainter& painter, const DeviceRoofline& roofline, const The
     QStringList parts;
     if (total > 0)
       parts << QStringLiteral("%1 % of time").arg(static_cast<double>(point.duration.ns()) / total * 100, 0, 'f', 1);
-    if (point.flopsPerSecond) parts << QStringLiteral("%1FLOP/s").arg(formatSi(*point.flopsPerSecond));
+    if (point.flops <= 0 && point.bytesPerSecond)
+      parts << QStringLiteral("%1B/s").arg(formatSi(*point.bytesPerSecond));
+    else if (point.flopsPerSecond)
+      parts << QStringLiteral("%1FLOP/s").arg(formatSi(*point.flopsPerSecond));
     if (!point.intensity) parts << QStringLiteral("bytes unknown");
     const std::string_view verdict = nameOf(point.verdict);
     parts << QString::fromUtf8(verdict.data(), static_cast<qsizetype>(verdict.size()));
@@ -287,7 +310,7 @@ Result<QImage> renderRoofline(const TraceData& data, const RenderOptions& option
                                .arg(device ? toQString(device->name) : QStringLiteral("unknown device"));
   const double head =
       paintTitle(painter, theme, QStringLiteral("Roofline of %1").arg(fileName(data.path)), subtitle, size.width());
-  const double list = size.width() >= 900 ? 330 : 0;
+  const double list = size.width() >= 1200 ? 330 : 0;
   RooflineScene scene;
   scene.roofline = chosen;
   scene.softwareDevice = device && device->isSoftware;

@@ -63,7 +63,7 @@ void paintAxes(QPainter& painter, const RooflineScene& scene) {
                      formatSi(decade));
   }
   painter.setPen(scene.theme.text);
-  painter.drawText(QRectF(plot.left(), plot.bottom() + 21, plot.width(), 18), Qt::AlignCenter,
+  painter.drawText(QRectF(plot.center().x() - 250, plot.bottom() + 21, 500, 18), Qt::AlignCenter,
                    QStringLiteral("arithmetic intensity [FLOP / byte of device memory]"));
   painter.save();
   painter.translate(scene.area.left() + metrics.height(), plot.center().y());
@@ -132,12 +132,18 @@ void paintRoofs(QPainter& painter, const RooflineScene& scene) {
     const QPointF to(plot.left() + x.toPixel(x1), plot.bottom() - y.toPixel(x1 * roof.perSecond));
     painter.setPen(QPen(scene.theme.text, 1.6, roof.source == RoofSource::Measured ? Qt::SolidLine : Qt::DashLine));
     painter.drawLine(from, to);
+    const QString label =
+        QStringLiteral("memory %1B/s (%2)").arg(formatSi(roof.perSecond), toText(nameOf(roof.source)));
+    const double length = std::hypot(to.x() - from.x(), to.y() - from.y());
+    if (length < QFontMetricsF(painter.font()).horizontalAdvance(label) + 10) {
+      labels.push_back({to.y(), to.y(), label, scene.theme.text});
+      continue;
+    }
     painter.save();
-    painter.translate(from + (to - from) * 0.10);
+    painter.translate(from + (to - from) * 0.04);
     painter.rotate(std::atan2(to.y() - from.y(), to.x() - from.x()) * 180 / M_PI);
     painter.setPen(scene.theme.text);
-    painter.drawText(QRectF(4, -21, 600, 18), kLine,
-                     QStringLiteral("memory %1B/s (%2)").arg(formatSi(roof.perSecond), toText(nameOf(roof.source))));
+    painter.drawText(QRectF(4, -21, length, 18), kLine, label);
     painter.restore();
   }
   painter.setRenderHint(QPainter::Antialiasing, false);
@@ -382,8 +388,9 @@ void paintRoofline(QPainter& painter, const RooflineScene& scene) {
                  .arg(known / (known + unknown) * 100, 0, 'f', 0);
   painter.setPen(scene.theme.mutedText);
   const QFontMetricsF metrics(painter.font());
-  painter.drawText(QRectF(plot.left(), scene.area.top(), plot.width(), 20), kLine,
-                   metrics.elidedText(notes.join(QStringLiteral(" · ")), Qt::ElideRight, plot.width()));
+  painter.drawText(
+      QRectF(plot.left(), scene.area.top(), scene.area.right() - plot.left(), 20), kLine,
+      metrics.elidedText(notes.join(QStringLiteral(" · ")), Qt::ElideRight, scene.area.right() - plot.left()));
 }
 
 std::string titleOf(const RooflinePoint& point) {

@@ -24,6 +24,7 @@ RooflinePage::RooflinePage(ViewState& state, QWidget* parent)
   m_note->setTextFormat(Qt::PlainText);
   m_note->setWordWrap(true);
   m_devices->setAccessibleName(tr("Rank"));
+  m_devices->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   m_sorted.setSourceModel(&m_points);
   m_sorted.setSortRole(Qt::UserRole);
   m_table->setModel(&m_sorted);

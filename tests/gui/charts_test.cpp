@@ -40,6 +40,18 @@ TEST(MemoryChart, HoldsAValueUntilTheNext) {
   EXPECT_EQ(columns[49], nullptr);  // after the recording
 }
 
+TEST(MemoryChart, FindsTheChangesOfThePeaksStep) {
+  DeviceMemory memory;
+  memory.points = {point(100, 5, 0), point(1010, 9, 0), point(1050, 2, 0), point(5000, 1, 0)};
+  memory.peak = memory.points[1];
+  const auto span = peakSpan(memory, {{0, 0, {0, 1000}}, {0, 1, {1000, 2000}}});
+  ASSERT_TRUE(span);
+  EXPECT_LT(span->startNs, 1010);
+  EXPECT_GT(span->startNs, 980);
+  EXPECT_GT(span->endNs, 1050);
+  EXPECT_EQ(peakSpan(memory, {}), std::nullopt);
+}
+
 TEST(MemoryChart, ShowsOnlyCategoriesInUseInTheirOrder) {
   DeviceMemory memory;
   memory.points = {point(0, 0, 3), point(5, 2, 0)};

@@ -176,6 +176,24 @@ TEST_F(Window, SurvivesATruncatedRecording) {
   }
 }
 
+TEST_F(Window, FollowsADarkPalette) {
+  openSample();
+  QPalette dark = m_window.palette();
+  dark.setColor(QPalette::Window, QColor(40, 40, 44));
+  dark.setColor(QPalette::Base, QColor(30, 30, 34));
+  dark.setColor(QPalette::Text, Qt::white);
+  dark.setColor(QPalette::WindowText, Qt::white);
+  m_window.setPalette(dark);
+  const QImage picture = view().viewport()->grab().toImage();
+  EXPECT_LT(picture.pixelColor(picture.width() - 3, picture.height() - 3).lightness(), 60);
+  // For a person to look at: where the pictures go is named by the environment.
+  const QString folder = qEnvironmentVariable("PLUMB_TEST_PICTURES");
+  for (int tab = 0; tab < m_window.tabs().count() && !folder.isEmpty(); ++tab) {
+    m_window.tabs().setCurrentIndex(tab);
+    m_window.grab().save(QStringLiteral("%1/dark%2.png").arg(folder).arg(tab));
+  }
+}
+
 TEST_F(Window, AnotherFileReplacesTheOneBeingLoaded) {
   const std::string path = sampleTrace(m_folder);
   QSignalSpy loaded(&m_window, &MainWindow::loaded);
