@@ -17,7 +17,9 @@ skip() { printf 'SKIP  %s: %s\n' "$1" "$2"; }
 check() {
   local name=$1
   shift
-  if timeout 120 "$@" >"$out/log" 2>&1; then pass "$name"; else fail "$name" "$(tail -n 1 "$out/log" | cut -c1-300)"; fi
+  local run=(timeout 120 "$@")
+  declare -F "$1" >/dev/null && run=("$@")
+  if "${run[@]}" >"$out/log" 2>&1; then pass "$name"; else fail "$name" "$(tail -n 1 "$out/log" | cut -c1-300)"; fi
 }
 
 # The CUDA libraries of this machine, where a toolkit or Python packages put them.
@@ -68,16 +70,23 @@ PYTHON
 }
 milliseconds() { awk '/^ms\/step/ {print $2}' "$1"; }
 
-gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
-if [[ $gpus -eq 0 ]]; then
-  fail "a usable GPU" "nvidia-smi shows none; without one, ./run test does these checks on the software device"
-  exit 1
+# PLUMB_DEVICE=software rehearses this script itself without a GPU.
+device=${PLUMB_DEVICE:-gpu}
+if [[ $device == software ]]; then
+  gpus=2
+  echo "rehearsal on the software device"
+else
+  gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
+  if [[ $gpus -eq 0 ]]; then
+    fail "a usable GPU" "nvidia-smi shows none; without one, ./run test does these checks on the software device"
+    exit 1
+  fi
+  printf '%s\n' "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1), $gpus GPU(s)"
 fi
-printf '%s\n' "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1), $gpus GPU(s)"
 ranks=$((gpus >= 2 ? 2 : 1))
 plumb=$build/bin/plumb
 fsdp=$build/bin/workloads/fsdp
-small=(--device gpu --ranks "$ranks" --layers 3 --steps 4 --dim 256 --heads 4 --vocab 512 --batch 4 --seq 64)
+small=(--device "$device" --ranks "$ranks" --layers 3 --steps 4 --dim 256 --heads 4 --vocab 512 --batch 4 --seq 64)
 
 check "doctor" "$plumb" doctor
 check "fsdp runs on the GPU by itself" "$fsdp" --steps 2 --ranks "$ranks"
@@ -85,7 +94,7 @@ check "amp runs on the GPU by itself" "$build/bin/workloads/amp" --precision bf1
 check "calibrate measures the roofs" "$plumb" calibrate
 check "plumb record fsdp" "$plumb" record -o "$out/fsdp.sqlite" -- "$fsdp" "${small[@]}"
 check "GPU kernels were recorded" sql "$out/fsdp.sqlite" "count(*) > 100 FROM kernels"
-check "the device is a GPU with a name" sql "$out/fsdp.sqlite" "count(*) = $ranks AND min(kind) = 'gpu' FROM devices"
+check "the device is a GPU with a name" sql "$out/fsdp.sqlite" "count(*) = $ranks AND min(kind) = '$device' FROM devices"
 check "kernels join their API calls" sql "$out/fsdp.sqlite" \
   "count(*) = 0 FROM kernels k LEFT JOIN api_calls a ON a.process_id = k.process_id AND a.correlation = k.correlation WHERE a.id IS NULL"
 check "kernels start after their launch calls do" sql "$out/fsdp.sqlite" \
