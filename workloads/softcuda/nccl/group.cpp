@@ -92,7 +92,9 @@ ncclResult_t launchAll() {
   t_group.work.clear();
   ncclResult_t result = std::exchange(t_group.error, ncclSuccess);
   for (const auto& communicator : joining) {
-    communicator->awaitAll();
+    if (result == ncclSuccess) {
+      communicator->awaitAll();
+    }
   }
   for (auto& [communicator, tasks] : work) {
     if (result == ncclSuccess) {

@@ -176,17 +176,17 @@ SOFTNCCL_API(ncclResult_t, ncclCommInitAll, (ncclComm_t * comms, int count, cons
   if (const ncclResult_t result = pncclGetUniqueId(&unique); result != ncclSuccess) {
     return result;
   }
+  for (int i = 0; i < count; ++i) {
+    if (const int device = devices ? devices[i] : i; device < 0 || device >= available) {
+      return fail(ncclInvalidArgument, "ncclCommInitAll", "no device " + std::to_string(device));
+    }
+  }
   int before = 0;
   cudaGetDevice(&before);
   ncclResult_t result = ncclSuccess;
   groupStart();
   for (int i = 0; i < count && result == ncclSuccess; ++i) {
-    const int device = devices ? devices[i] : i;
-    if (device < 0 || device >= available || cudaSetDevice(device) != cudaSuccess) {
-      result = fail(ncclInvalidArgument, "ncclCommInitAll", "no device " + std::to_string(device));
-      groupFailed(result);
-      break;
-    }
+    cudaSetDevice(devices ? devices[i] : i);
     result = initRank("ncclCommInitAll", &comms[i], count, unique, i, nullptr);
   }
   const ncclResult_t ended = groupEnd();

@@ -75,16 +75,20 @@ ncclResult_t Region::join(const RegionId& id, int ranks, int rank, Region** regi
         "until all ranks have joined";
     return ncclSystemError;
   }
-  uint64_t hash = 0;
+  struct {
+    uint64_t hash;
+    int32_t ranks;
+  } start{};  // of RegionHeader
   const size_t bytes = bytesFor(static_cast<size_t>(ranks));
-  const bool ours = pread(fd, &hash, sizeof hash, 0) == sizeof hash && hash == id.hash;
-  // Growing only: all ranks ask for the same size, and a file must never shrink under another's mapping.
-  void* memory = MAP_FAILED;
-  if (ours && lseek(fd, 0, SEEK_END) > static_cast<off_t>(bytes)) {
+  const bool ours =
+      pread(fd, &start, sizeof start, 0) >= static_cast<ssize_t>(sizeof start.hash) && start.hash == id.hash;
+  if (ours && start.ranks != 0 && start.ranks != ranks) {
     close(fd);
     *why = "the ranks do not agree on their number";
     return ncclInvalidArgument;
   }
+  // All ranks ask for the same size: the file never shrinks under another's mapping.
+  void* memory = MAP_FAILED;
   if (ours && ftruncate(fd, static_cast<off_t>(bytes)) == 0) {
     memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   }
