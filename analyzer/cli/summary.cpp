@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <numeric>
+#include <map>
 #include <set>
 
 #include "analyzer/analyses/breakdown.h"
@@ -62,10 +62,17 @@ class Page {
   bool m_inColour;
 };
 
+// For a column of ranks: "3", or "pid 4711" for a process without one.
 std::string rankText(const Trace& trace, ProcessId id) {
   const Process* process = trace.process(id);
   if (!process) return "?";
-  return process->rank ? fmt::format("{}", *process->rank) : shortened(escaped(process->label()), 24);
+  return process->rank ? fmt::format("{}", *process->rank) : fmt::format("pid {}", process->pid);
+}
+
+// In a sentence: "rank 3", or "train (pid 4711)".
+std::string whoText(const Trace& trace, ProcessId id) {
+  const Process* process = trace.process(id);
+  return process ? shortened(escaped(process->label()), 40) : "?";
 }
 
 // A table's cell for each of the parts of a whole: "12.3 ms  45.6 %". The shares add up to 100.0 %.
@@ -314,8 +321,7 @@ Status writeMemory(Page& page, Trace& trace) {
   constexpr size_t kColumns = 6;
   const size_t columns = std::min(devices.size(), kColumns);
   for (size_t i = 0; i < columns; ++i) {
-    const bool isRank = devices[i].rank.has_value();
-    headers.push_back(fmt::format("{}{}", isRank ? "rank " : "", rankText(trace, devices[i].process)));
+    headers.push_back(fmt::format("{}{}", devices[i].rank ? "rank " : "", rankText(trace, devices[i].process)));
     aligns.push_back(kRight);
   }
   TextTable table(headers, aligns);
@@ -342,8 +348,8 @@ Status writeMemory(Page& page, Trace& trace) {
   }
   for (const auto& other : analysis.value().otherSpaces) {
     for (const SpacePeak& peak : other.spaces) {
-      page.line(fmt::format("beside it, rank {}: {} memory, peak {}", rankText(trace, other.process),
-                            escaped(peak.space), formatBytes(static_cast<double>(peak.peakBytes))));
+      page.line(fmt::format("beside it, {}: {} memory, peak {}", whoText(trace, other.process), escaped(peak.space),
+                            formatBytes(static_cast<double>(peak.peakBytes))));
     }
   }
   return Unit{};
@@ -354,9 +360,13 @@ Status writeRoofline(Page& page, Trace& trace) {
   if (!devices.ok()) return devices.error();
   if (devices.value().empty()) return Unit{};
   std::array<Duration, 5> time;
+  std::map<std::string, Duration> reasons;  // why nothing can be said
   Duration unknown, all;
   for (const DeviceRoofline& device : devices.value()) {
-    for (const RooflinePoint& point : device.points) time[static_cast<size_t>(point.verdict)] += point.duration;
+    for (const RooflinePoint& point : device.points) {
+      time[static_cast<size_t>(point.verdict)] += point.duration;
+      if (point.verdict == Verdict::CannotSay) reasons[point.reason] += point.duration;
+    }
     unknown += device.unknownDuration;
     all += device.knownDuration + device.unknownDuration;
   }
@@ -373,6 +383,9 @@ Status writeRoofline(Page& page, Trace& trace) {
     text += fmt::format("{}{} {}.{} %", text.empty() ? "" : ", ", name, tenths[i] / 10, tenths[i] % 10);
   }
   page.paragraph(text + ". Details: plumb report roofline FILE");
+  const auto reason = std::max_element(reasons.begin(), reasons.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (reason != reasons.end()) page.paragraph(fmt::format("Cannot say, mostly because {}.", escaped(reason->first)));
   return Unit{};
 }
 
@@ -384,8 +397,7 @@ Status writeDiagnostics(Page& page, Trace& trace) {
   constexpr size_t kMost = 20;
   for (size_t i = 0; i < std::min(diagnostics.value().size(), kMost); ++i) {
     const Diagnostic& d = diagnostics.value()[i];
-    const Process* process = d.process ? trace.process(*d.process) : nullptr;
-    const std::string who = process ? fmt::format(", {}", escaped(process->label())) : "";
+    const std::string who = d.process ? fmt::format(", {}", whoText(trace, *d.process)) : "";
     const std::string times = d.count > 1 ? fmt::format(" ({} times)", formatCount(d.count)) : "";
     page.paragraph(
         fmt::format("{} [{}{}]: {}{}", escaped(d.severity), escaped(d.lane), who, escaped(d.message), times));

@@ -338,10 +338,14 @@ Status Database::execute(const char* sql) {
 Result<Statement> Database::prepare(std::string_view sql) {
   std::string_view rest;
   auto statement = prepare(sql, rest);
-  if (statement.ok() && rest.find_first_not_of(" \t\r\n;") != std::string_view::npos &&
-      rest.find("--") == std::string_view::npos) {
-    return Error{"More than one SQL statement was given where one is expected."};
-  }
+  if (!statement.ok()) return statement;
+  // SQLite, not a search for characters, knows whether what follows is more than blanks and comments.
+  sqlite3_stmt* second = nullptr;
+  const int result =
+      sqlite3_prepare_v3(m_handle.get(), rest.data(), static_cast<int>(rest.size()), 0, &second, nullptr);
+  const bool isAlone = result == SQLITE_OK && !second;
+  sqlite3_finalize(second);
+  if (!isAlone) return Error{"More than one SQL statement was given where one is expected."};
   return statement;
 }
 

@@ -173,6 +173,8 @@ TEST(Stranger, AnErrorNamesThePosition) {
               HasSubstr("line 2, column 20: no such column: nope"));
 #endif
   EXPECT_THAT(errorOf(trace.query("SELECT 1; SELECT 2")), HasSubstr("More than one"));
+  EXPECT_THAT(errorOf(trace.query("SELECT 1; -- note\n garbage")), HasSubstr("More than one"));
+  EXPECT_EQ(errorOf(trace.query("SELECT 1; -- note\n /* that is all */ ;")), "");
   EXPECT_THAT(errorOf(trace.query("  -- nothing")), HasSubstr("no statement"));
 }
 
