@@ -4,7 +4,7 @@
 #include <cblas.h>
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <vector>
@@ -124,9 +124,32 @@ void loadOperand(const void* base, Element type, Compute compute, int64_t first,
   }
 }
 
-float gelu(float x) {
-  constexpr float kSqrt2OverPi = 0.7978845608028654f;
-  return 0.5f * x * (1.0f + std::tanh(kSqrt2OverPi * (x + 0.044715f * x * x * x)));
+// e^x to fp32 accuracy for -87 <= x <= 88, in arithmetic that the compiler can vectorise.
+inline float exponential(float x) {
+  const float scaled = x * 1.44269504f;
+  const auto power = static_cast<int32_t>(scaled + (scaled < 0 ? -0.5f : 0.5f));
+  const auto n = static_cast<float>(power);
+  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;  // ln 2 in two parts
+  float sum = 1.0f / 720;
+  sum = sum * r + 1.0f / 120;
+  sum = sum * r + 1.0f / 24;
+  sum = sum * r + 1.0f / 6;
+  sum = sum * r + 0.5f;
+  sum = sum * r + 1.0f;
+  sum = sum * r + 1.0f;
+  return sum * std::bit_cast<float>((power + 127) << 23);
+}
+
+// GELU in the tanh form, written as x · sigmoid(2u): no cancellation for negative x.
+void applyGelu(float* values, int64_t count) {
+  constexpr float kSqrt8OverPi = 1.5957691216f;
+  for (int64_t i = 0; i < count; ++i) {
+    const float x = values[i];
+    float u = -kSqrt8OverPi * (x + 0.044715f * x * x * x);
+    u = u < 88.0f ? u : 88.0f;
+    u = u > -87.0f ? u : -87.0f;
+    values[i] = x / (1.0f + exponential(u));
+  }
 }
 
 void applyEpilogue(const Gemm& gemm, const void* bias, float* values, int64_t ld, int64_t m0, int64_t rows,
@@ -148,7 +171,7 @@ void applyEpilogue(const Gemm& gemm, const void* bias, float* values, int64_t ld
         column[i] = column[i] < 0 ? 0 : column[i];  // NaN passes
       }
     } else if (gemm.activation == Activation::kGelu) {
-      std::transform(column, column + rows, column, gelu);
+      applyGelu(column, rows);
     }
   }
 }

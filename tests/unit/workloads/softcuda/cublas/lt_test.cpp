@@ -215,6 +215,22 @@ TEST_F(LtMatmul, GeluIsTheTanhApproximation) {
   EXPECT_NEAR(withEpilogue(CUBLASLT_EPILOGUE_GELU_BIAS, CUDA_R_32F)[0], gelu(-3), 1e-6);
 }
 
+TEST_F(LtMatmul, GeluIsAccurateOverItsWholeRange) {
+  std::vector<double> inputs;
+  for (double x = -12; x <= 12; x += 0.0137) {
+    inputs.push_back(x);
+  }
+  const auto rows = static_cast<int>(inputs.size());
+  const Array a(CUDA_R_32F, inputs), b(CUDA_R_32F, {1.0}), d(CUDA_R_32F, inputs.size());
+  const Layout la(CUDA_R_32F, rows, 1, rows), lb(CUDA_R_32F, 1, 1, 1);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(CUBLASLT_EPILOGUE_GELU));
+  ASSERT_EQ(run(a, la, b, lb, d.data(), la, d, la), CUBLAS_STATUS_SUCCESS);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const double x = a.get(i), u = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+    ASSERT_NEAR(d.get(i), x / (1 + std::exp(-2 * u)), 4e-7 * std::abs(x) + 1e-12) << x;
+  }
+}
+
 TEST_F(LtMatmul, TheResultMayLieElsewhereThanC) {
   m_beta = 2;
   const Array a(CUDA_R_16F, {3}), b(CUDA_R_16F, {4}), c(CUDA_R_16F, {5}), d(CUDA_R_16F, {-1});
