@@ -37,7 +37,7 @@ class TextBuffer {
     do {
       digits[--at] = "0123456789abcdef"[number % base];
       number /= base;
-    } while (number != 0);
+    } while (number != 0 && at > 0);
     return add({digits + at, sizeof digits - at});
   }
   [[nodiscard]] bool ok() const noexcept { return m_ok; }

@@ -134,14 +134,26 @@ RingHeader& SegmentProducer::ringHeader(uint32_t ring) const noexcept {
   return reinterpret_cast<RingHeader*>(m_base + kRingTableOffset)[ring];
 }
 
+RingProducer SegmentProducer::claim(uint32_t ring, uint32_t tid, uint64_t neededRoom) noexcept {
+  RingHeader& ringState = ringHeader(ring);
+  RingState state = ringState.state.load(std::memory_order_acquire);
+  const uint64_t unread = ringState.write_position.load(std::memory_order_relaxed) -
+                          ringState.read_position.load(std::memory_order_relaxed);
+  if (state == RingState::kOwned || (state == RingState::kFinished && m_layout.ringBytes - unread < neededRoom) ||
+      !ringState.state.compare_exchange_strong(state, RingState::kOwned, std::memory_order_acq_rel)) {
+    return {};
+  }
+  ringState.tid.store(tid, std::memory_order_relaxed);
+  return {&ringState, m_base + m_layout.ringOffset(ring), m_layout.ringBytes};
+}
+
 RingProducer SegmentProducer::claimRing(uint32_t tid) noexcept {
-  for (uint32_t ring = 0; ring < m_layout.ringCount; ++ring) {
-    RingHeader& ringState = ringHeader(ring);
-    RingState expected = RingState::kFree;
-    if (ringState.state.load(std::memory_order_relaxed) == RingState::kFree &&
-        ringState.state.compare_exchange_strong(expected, RingState::kOwned, std::memory_order_acq_rel)) {
-      ringState.tid.store(tid, std::memory_order_relaxed);
-      return {&ringState, m_base + m_layout.ringOffset(ring), m_layout.ringBytes};
+  // The lowest ring with room: rings that were used before cost no new memory. Failing that, any.
+  for (const uint64_t neededRoom : {m_layout.ringBytes / 2, uint64_t{0}}) {
+    for (uint32_t ring = 0; ring < m_layout.ringCount; ++ring) {
+      if (const RingProducer claimed = claim(ring, tid, neededRoom); claimed.attached()) {
+        return claimed;
+      }
     }
   }
   return {};

@@ -65,6 +65,7 @@ class SegmentProducer {
 
  private:
   [[nodiscard]] SegmentHeader& header() const noexcept;
+  [[nodiscard]] RingProducer claim(uint32_t ring, uint32_t tid, uint64_t neededRoom) noexcept;
   [[nodiscard]] RingHeader& ringHeader(uint32_t ring) const noexcept;
 
   SegmentLayout m_layout;

@@ -16,7 +16,8 @@
 // after.
 //
 // A ring's life: kFree -> (a thread claims it) kOwned -> (the thread ends) kFinished -> (the recorder has read all)
-// kFree. Positions and loss counters go on counting from one owner to the next.
+// kFree. A thread may also claim a kFinished ring and write behind what is still unread, so that many short-lived
+// threads do not run out of rings. Positions and loss counters go on counting from one owner to the next.
 #pragma once
 #include <atomic>
 #include <cstddef>

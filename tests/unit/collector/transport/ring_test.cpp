@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <numeric>
 #include <optional>
 #include <thread>
 
@@ -70,27 +71,45 @@ TEST_F(Ring, RefusesWhatDoesNotFitAndStaysReadable) {
   EXPECT_EQ(m_consumer->takeLosses().records, 0u) << "each loss is told once";
 }
 
-TEST_F(Ring, IsReusedWhenItsThreadHasEndedAndAllIsRead) {
-  std::vector<RingProducer> rings;
+TEST_F(Ring, BelongsToOneThreadAtATime) {
   for (uint32_t i = 0; i < kSmall.ringCount; ++i) {
-    rings.push_back(m_producer.claimRing(i + 1));
-    ASSERT_TRUE(rings.back().attached());
+    ASSERT_TRUE(m_producer.claimRing(i + 1).attached());
+    EXPECT_EQ(m_producer.owner(i), i + 1);
   }
   EXPECT_FALSE(m_producer.claimRing(99).attached()) << "all are taken";
   m_producer.countRingless(56);
   EXPECT_EQ(m_consumer->takeLosses().records, 1u);
+}
 
-  ASSERT_TRUE(writeNumber(rings[2], 5));
-  rings[2].finish();
-  EXPECT_FALSE(m_producer.claimRing(99).attached()) << "it is not read yet";
-  EXPECT_THAT(drainNumbers(*m_consumer, 2), ElementsAre(5));
-  (void)drainNumbers(*m_consumer, 2);
-
+TEST_F(Ring, GoesToAnotherThreadWhenItsOwnHasEnded) {
+  for (int64_t i = 0; i < 20; ++i) {  // more threads than rings, and nobody reads
+    RingProducer ring = m_producer.claimRing(static_cast<uint32_t>(i + 1));
+    ASSERT_TRUE(ring.attached());
+    EXPECT_EQ(m_producer.owner(0), static_cast<uint32_t>(i + 1)) << "no new memory is touched";
+    ASSERT_TRUE(writeNumber(ring, i));
+    ring.finish();
+    EXPECT_EQ(m_producer.owner(0), 0u);
+  }
+  std::vector<int64_t> expected(20);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(drainNumbers(*m_consumer, 0), expected);
+  (void)drainNumbers(*m_consumer, 0);
   RingProducer next = m_producer.claimRing(99);
-  ASSERT_TRUE(next.attached());
-  EXPECT_EQ(m_producer.owner(2), 99u);
-  ASSERT_TRUE(writeNumber(next, 6));
-  EXPECT_THAT(drainNumbers(*m_consumer, 2), ElementsAre(6));
+  ASSERT_TRUE(writeNumber(next, 20));
+  EXPECT_THAT(drainNumbers(*m_consumer, 0), ElementsAre(20));
+}
+
+TEST_F(Ring, ThatIsNearlyFullIsTakenLast) {
+  RingProducer first = m_producer.claimRing(1);
+  while (writeNumber(first, 0)) {
+  }
+  first.finish();
+  for (uint32_t i = 1; i < kSmall.ringCount; ++i) {
+    ASSERT_TRUE(m_producer.claimRing(i + 1).attached());
+    EXPECT_EQ(m_producer.owner(0), 0u);
+  }
+  ASSERT_TRUE(m_producer.claimRing(99).attached());
+  EXPECT_EQ(m_producer.owner(0), 99u);
 }
 
 TEST_F(Ring, TakesTheLongestText) {
