@@ -64,6 +64,8 @@ std::string Database::queryText(const std::string& sql) {
 
 std::string Database::lastError() const { return sqlite3_errmsg(m_database.get()); }
 
+bool Database::isBusy() const { return sqlite3_errcode(m_database.get()) == SQLITE_BUSY; }
+
 bool Database::isConstraintViolation() const { return sqlite3_errcode(m_database.get()) == SQLITE_CONSTRAINT; }
 
 }  // namespace plumb::recorder

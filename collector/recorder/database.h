@@ -64,6 +64,8 @@ class Database {
   [[nodiscard]] std::string lastError() const;
   // The last call failed because of its row only (a null where none may be, a second row of the same key).
   [[nodiscard]] bool isConstraintViolation() const;
+  // The last call failed because another connection holds a lock.
+  [[nodiscard]] bool isBusy() const;
 
  private:
   explicit Database(sqlite3* database) noexcept : m_database(database) {}

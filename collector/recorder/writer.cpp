@@ -36,7 +36,9 @@ bool Writer::beginBatch() noexcept {
 void Writer::commit() noexcept {
   if (!m_inBatch || failed()) return;
   if (!m_database.execute("COMMIT").ok()) {
-    noteFailure();
+    // Without a write-ahead log a reader can be in the way; the batch stays open and is committed with the next one.
+    if (!m_database.isBusy()) noteFailure();
+    m_batchStartNs = 0;
     return;
   }
   m_inBatch = false;
@@ -44,9 +46,12 @@ void Writer::commit() noexcept {
 }
 
 void Writer::commitIfDue(int64_t nowNs) noexcept {
-  if (!m_inBatch) return;
+  if (!m_inBatch || m_batchRows == 0) return;
   if (m_batchStartNs == 0) m_batchStartNs = nowNs;
-  if (m_batchRows >= kBatchRows || nowNs - m_batchStartNs >= kBatchNs) commit();
+  if (m_batchRows < kBatchRows && nowNs - m_batchStartNs < kBatchNs) return;
+  commit();
+  // At once, so that nobody else's write gets in between and holds us up.
+  (void)beginBatch();
 }
 
 void Writer::noteFailure() noexcept {

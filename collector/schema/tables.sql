@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- THE trace format. Every table and column exists here and nowhere else; the writer, the reader and the
--- reference page are derived from this file. Changes are listed in CHANGES.md and raise kSchemaVersion.
+-- reference page (REFERENCE.md) are derived from this file. Changes are listed in CHANGES.md and raise schema::kVersion.
 --
 -- Conventions
 --   *_ns        integer nanoseconds since the session's start (meta 'session_start_realtime_ns'), one clock per file

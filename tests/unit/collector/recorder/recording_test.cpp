@@ -405,5 +405,21 @@ TEST_F(RecordingTest, AFileCanBeReadWhileItGrows) {
   EXPECT_EQ(live.text("SELECT value FROM meta WHERE key = 'complete'"), "0");
 }
 
+TEST_F(RecordingTest, NobodyElseCanWriteIntoTheFileWhileItGrows) {
+  RecordWriter thread = m_target.thread(100);
+  connect(m_target);
+  const StringId name = thread.text("k");
+  for (uint32_t i = 0; i < 3; ++i) {
+    thread.kernel(name, m_target.startNs(), m_target.startNs() + 5, i);
+    m_recording->drain();
+    ::usleep(300'000);
+    m_recording->drain();
+    auto intruder = recorder::Database::open(path());
+    ASSERT_TRUE(intruder.ok());
+    EXPECT_FALSE(intruder.value().execute("PRAGMA busy_timeout=1; DELETE FROM kernel").ok());
+  }
+  EXPECT_EQ(finish().number("SELECT count(*) FROM kernels"), 3);
+}
+
 }  // namespace
 }  // namespace plumb::recorder
