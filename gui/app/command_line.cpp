@@ -130,7 +130,7 @@ QString helpText() {
 
 Status renderToFile(const CommandLine& commandLine) {
   const LoadParts parts{commandLine.render->picture == Picture::kMemory,
-                        commandLine.render->picture == Picture::kRoofline};
+                        commandLine.render->picture == Picture::kRoofline, false};
   auto data = loadTraceData(commandLine.trace.toStdString(), {}, parts);
   if (!data.ok()) return data.error();
   auto image = render(*data.value(), *commandLine.render);

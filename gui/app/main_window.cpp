@@ -19,6 +19,7 @@
 #include "gui/pages/health_page.h"
 #include "gui/pages/memory_page.h"
 #include "gui/pages/roofline_page.h"
+#include "gui/pages/summary_page.h"
 #include "gui/pages/timeline_page.h"
 #include "gui/timeline/timeline_painter.h"
 
@@ -32,6 +33,7 @@ MainWindow::MainWindow(QWidget* parent)
       m_timelinePage(new TimelinePage(m_state, this)),
       m_memoryPage(new MemoryPage(m_state, this)),
       m_rooflinePage(new RooflinePage(m_state, this)),
+      m_summaryPage(new SummaryPage(m_state, this)),
       m_healthPage(new HealthPage(this)) {
   m_message->setTextFormat(Qt::PlainText);
   m_message->setAlignment(Qt::AlignCenter);
@@ -40,6 +42,7 @@ MainWindow::MainWindow(QWidget* parent)
   m_tabs->addTab(m_timelinePage, tr("&Timeline"));
   m_tabs->addTab(m_memoryPage, tr("&Memory"));
   m_tabs->addTab(m_rooflinePage, tr("&Roofline"));
+  m_tabs->addTab(m_summaryPage, tr("S&ummary"));
   m_tabs->addTab(m_healthPage, tr("Re&cording"));
   m_tabs->setDocumentMode(true);
   m_stack->addWidget(m_message);
@@ -51,6 +54,7 @@ MainWindow::MainWindow(QWidget* parent)
   buildStatusBar();
   showMessage(tr("Open a recording (Ctrl+O), or drop its file here."));
   connect(&m_state, &ViewState::measuredChanged, this, &MainWindow::updateMeasure);
+  connect(m_summaryPage, &SummaryPage::timelineRequested, this, [this] { m_tabs->setCurrentWidget(m_timelinePage); });
 }
 
 MainWindow::~MainWindow() = default;
@@ -159,6 +163,7 @@ void MainWindow::present(std::shared_ptr<const TraceData> trace) {
   m_timelinePage->setData(trace);
   m_memoryPage->setData(trace);
   m_rooflinePage->setData(trace);
+  m_summaryPage->setData(trace);
   m_healthPage->setData(trace);
   m_data = std::move(trace);
   if (!m_data) return;

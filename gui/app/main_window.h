@@ -19,6 +19,7 @@ namespace plumb::gui {
 class HealthPage;
 class MemoryPage;
 class RooflinePage;
+class SummaryPage;
 class TimelinePage;
 
 class MainWindow : public QMainWindow {
@@ -62,6 +63,7 @@ class MainWindow : public QMainWindow {
   TimelinePage* m_timelinePage;
   MemoryPage* m_memoryPage;
   RooflinePage* m_rooflinePage;
+  SummaryPage* m_summaryPage;
   HealthPage* m_healthPage;
   QLabel* m_measureLabel = nullptr;
   QProgressBar* m_progress = nullptr;

@@ -3,6 +3,24 @@
 
 namespace plumb::gui {
 
+namespace {
+
+// The message of the first part that failed, else "".
+std::string addSummary(Trace& trace, TraceData& data) {
+  auto breakdowns = breakDown(trace);
+  if (!breakdowns.ok()) return breakdowns.error().message;
+  data.breakdowns = std::move(breakdowns.value());
+  auto steps = findSteps(trace);
+  if (!steps.ok()) return steps.error().message;
+  data.steps = std::move(steps.value());
+  auto collectives = analyzeCollectives(trace);
+  if (!collectives.ok()) return collectives.error().message;
+  data.collectives = std::move(collectives.value());
+  return "";
+}
+
+}  // namespace
+
 const Device* TraceData::device(DeviceId id) const {
   for (const Device& device : devices) {
     if (device.id == id) return &device;
@@ -44,6 +62,10 @@ Result<std::shared_ptr<const TraceData>> loadTraceData(const std::string& path, 
       data->rooflines = std::move(rooflines.value());
     else
       data->rooflineProblem = rooflines.error().message;
+  }
+  if (parts.summary) {
+    if (!report(0.93, "adding up")) return cancelled;
+    data->summaryProblem = addSummary(trace, *data);
   }
   if (!report(1, "done")) return cancelled;
   return std::shared_ptr<const TraceData>(std::move(data));

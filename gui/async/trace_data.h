@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/analyses/breakdown.h"
+#include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/memory.h"
 #include "analyzer/analyses/roofline.h"
+#include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/timeline.h"
 
 namespace plumb::gui {
@@ -22,9 +25,13 @@ struct TraceData {
   std::shared_ptr<const timeline::Timeline> timeline;
   MemoryAnalysis memory;
   std::vector<DeviceRoofline> rooflines;
+  std::vector<DeviceBreakdown> breakdowns;
+  std::vector<RankSteps> steps;
+  CollectiveAnalysis collectives;
   // Why a part is missing; "" when it is there. One part's failure does not take the others away.
   std::string memoryProblem;
   std::string rooflineProblem;
+  std::string summaryProblem;
 
   [[nodiscard]] const Device* device(DeviceId id) const;
 };
@@ -36,6 +43,7 @@ using LoadProgress = std::function<bool(double, const char*)>;
 struct LoadParts {
   bool memory = true;
   bool roofline = true;
+  bool summary = true;
 };
 
 [[nodiscard]] Result<std::shared_ptr<const TraceData>> loadTraceData(const std::string& path,

@@ -6,6 +6,7 @@
 #include "gui/models/diagnostic_model.h"
 #include "gui/models/field_model.h"
 #include "gui/models/point_model.h"
+#include "gui/models/table_model.h"
 
 namespace plumb::test {
 namespace {
@@ -23,6 +24,16 @@ TEST(FieldModel, ShowsNamesAndValuesAndNoMarkup) {
   EXPECT_EQ(model.rowCount(model.index(0, 0)), 0);
   model.setFields({});
   EXPECT_EQ(model.rowCount(), 0);
+}
+
+TEST(TableModel, ReadsAsTextAndSortsByNumber) {
+  TableModel model({"name", "time"});
+  const QAbstractItemModelTester tester(&model, kMode);
+  model.setRows({{{"gemm", {}}, {"2 ms", 2e6}}, {{"cast", {}}, {"30 µs", 3e4}}});
+  EXPECT_EQ(model.data(model.index(1, 1)), "30 µs");
+  EXPECT_EQ(model.data(model.index(1, 1), Qt::UserRole).toDouble(), 3e4);
+  EXPECT_EQ(model.data(model.index(0, 0), Qt::UserRole), "gemm");
+  EXPECT_EQ(model.headerData(1, Qt::Horizontal), "time");
 }
 
 TEST(DiagnosticModel, PutsErrorsFirst) {

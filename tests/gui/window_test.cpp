@@ -11,6 +11,7 @@
 #include "gui/app/main_window.h"
 #include "gui/pages/timeline_page.h"
 #include "tests/gui/fixtures.h"
+#include "tests/support/trace_builder.h"
 
 namespace plumb::test {
 namespace {
@@ -174,6 +175,23 @@ TEST_F(Window, SurvivesATruncatedRecording) {
     EXPECT_TRUE(QTest::qWaitFor([&] { return loaded.count() + failed.count() > 0; }, 20'000));
     EXPECT_FALSE(m_window.grab().isNull());
   }
+}
+
+TEST_F(Window, ShowsARecordingWithoutEvents) {
+  const std::string path = m_folder.path("bare.sqlite");
+  { TraceBuilder builder(path); }
+  QSignalSpy loaded(&m_window, &MainWindow::loaded);
+  open(path);
+  ASSERT_TRUE(loaded.wait(20'000)) << m_window.message().toStdString();
+  for (int tab = 0; tab < m_window.tabs().count(); ++tab) {
+    m_window.tabs().setCurrentIndex(tab);
+    EXPECT_FALSE(m_window.grab().isNull());
+  }
+  for (const Qt::Key key : {Qt::Key_W, Qt::Key_D, Qt::Key_F, Qt::Key_Home, Qt::Key_Down, Qt::Key_Right})
+    QTest::keyClick(&view(), key);
+  m_window.timelinePage().searchBox().setText("gemm");
+  m_window.timelinePage().findNext(1);
+  EXPECT_EQ(m_window.state().selection(), std::nullopt);
 }
 
 TEST_F(Window, FollowsADarkPalette) {
