@@ -120,6 +120,28 @@ TEST_F(Record, SetsTheEnvironmentForTheCommandOnly) {
   EXPECT_THAT(outcome.output, testing::StartsWith(kAgent + " " + m_folder.path() + "/plumb-"));
 }
 
+TEST_F(Record, PutsTheRuntimeOfAddressSanitizerFirst) {
+  const std::string program = kProgram + "_asan";
+  if (!std::filesystem::exists(program)) {
+    GTEST_SKIP() << "this compiler has no AddressSanitizer";
+  }
+  const Outcome outcome = run(record({"-o", "run.sqlite", program, "fork exit"}));
+  EXPECT_EQ(outcome.exitCode, 3) << outcome.errors;
+  EXPECT_EQ(outcome.output, "child 4\n");
+  EXPECT_EQ(Database(file("run.sqlite")).number("SELECT count(*) FROM ranges"), 3);
+}
+
+TEST_F(Record, SaysThatAStaticProgramCannotBeRecorded) {
+  const std::string program = PLUMB_BUILD_DIR "/tests/process_life/static_program";
+  if (!std::filesystem::exists(program)) {
+    GTEST_SKIP() << "there is no static C library";
+  }
+  const Outcome outcome = run(record({"-o", "run.sqlite", program}));
+  EXPECT_EQ(outcome.exitCode, 6);
+  EXPECT_EQ(outcome.output, "static\n");
+  EXPECT_THAT(outcome.errors, HasSubstr("is linked statically"));
+}
+
 TEST_F(Life, DoctorExplainsEachLane) {
   const Outcome outcome = run(plain({kLauncher, "doctor"}));
   for (const char* subject : {"agent", "recorder", "NVIDIA driver", "CUPTI", "hardware counters", "software device"}) {
