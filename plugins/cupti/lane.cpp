@@ -20,9 +20,23 @@ constexpr int64_t kClockTries = 3;
 constexpr uint32_t kTimestampBugFrom = 24;
 constexpr uint32_t kTimestampBugFixed = 130100;
 
-constexpr uint32_t kKinds[] = {abi::kDevice,     abi::kContext, abi::kStream,          abi::kExternalCorrelation,
-                               abi::kRuntime,    abi::kMemory,  abi::kSynchronization, abi::kMemcpy,
-                               abi::kMemcpyPeer, abi::kMemset,  abi::kConcurrentKernel};
+struct Kind {
+  uint32_t id;
+  const char* what;  // for the user
+};
+constexpr Kind kKinds[] = {
+    {abi::kDevice, "devices"},
+    {abi::kContext, "contexts"},
+    {abi::kStream, "streams"},
+    {abi::kExternalCorrelation, "links from library calls to kernels"},
+    {abi::kRuntime, "API calls"},
+    {abi::kMemory, "allocations"},
+    {abi::kSynchronization, "synchronization"},
+    {abi::kMemcpy, "copies"},
+    {abi::kMemcpyPeer, "copies between devices"},
+    {abi::kMemset, "memory sets"},
+    {abi::kConcurrentKernel, "kernels"},
+};
 
 // Calls that ask or set something on the host in nanoseconds and that frameworks make by the thousand.
 constexpr uint32_t kNoisyRuntimeCalls[] = {
@@ -112,11 +126,12 @@ bool Lane::onCuda() noexcept {
 bool Lane::attach(const CuptiTable& table, const char* path) noexcept {
   m_table = table;
   m_table.getVersion(&m_version);
-  if (!m_pool.reserve(capBlocks(m_host.setting("cupti_buffer_mb")))) {
-    return turnOff(Problem::kOther, CUPTI_ERROR_OUT_OF_MEMORY, "reserving activity buffers");
-  }
   if (!subscribe()) {
     return false;
+  }
+  if (!m_pool.reserve(capBlocks(m_host.setting("cupti_buffer_mb")))) {
+    unsubscribe();
+    return turnOff(Problem::kOther, CUPTI_ERROR_OUT_OF_MEMORY, "reserving activity buffers");
   }
   configure();
   if (!enableKinds()) {
@@ -150,6 +165,12 @@ bool Lane::subscribe() noexcept {
   }
 }
 
+void Lane::unsubscribe() noexcept {
+  if (m_table.unsubscribe) {
+    m_table.unsubscribe(m_subscriber);
+  }
+}
+
 void Lane::configure() noexcept {
   if (m_table.setThreadIdType) {
     m_table.setThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
@@ -180,30 +201,26 @@ bool Lane::enableKind(uint32_t kind) noexcept {
 }
 
 bool Lane::enableKinds() noexcept {
-  char failed[128] = "";
+  char failed[256] = "";
   uint64_t failures = 0;
   bool kernels = false;
-  for (const uint32_t kind : kKinds) {
-    const bool enabled = enableKind(kind);
-    kernels = kernels || (enabled && kind == abi::kConcurrentKernel);
+  for (const Kind& kind : kKinds) {
+    const bool enabled = enableKind(kind.id);
+    kernels = kernels || (enabled && kind.id == abi::kConcurrentKernel);
     if (!enabled) {
       const size_t used = strlen(failed);
-      snprintf(failed + used, sizeof failed - used, "%s%u", used ? ", " : "", kind);
+      snprintf(failed + used, sizeof failed - used, "%s%s", used ? ", " : "", kind.what);
       ++failures;
     }
   }
   if (!kernels) {
-    if (m_table.unsubscribe) {
-      m_table.unsubscribe(m_subscriber);
-    }
+    unsubscribe();
     return turnOff(Problem::kOther, CUPTI_ERROR_UNKNOWN, "enabling kernel records");
   }
   if (failures) {
-    char message[256];
-    snprintf(
-        message, sizeof message,
-        "CUPTI (version %u) does not deliver activity kinds %s here: what they describe is missing from the trace.",
-        m_version, failed);
+    char message[384];
+    snprintf(message, sizeof message, "CUPTI (version %u) does not deliver these here, so they are not recorded: %s.",
+             m_version, failed);
     m_host.diagnose(Severity::kWarning, kLaneName, "kind_off", failures, message);
   }
   filterApiCalls();

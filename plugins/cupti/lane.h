@@ -46,6 +46,7 @@ class Lane {
  private:
   bool turnOff(Problem problem, CUptiResult result, const char* detail) noexcept;
   bool subscribe() noexcept;
+  void unsubscribe() noexcept;
   void configure() noexcept;
   bool enableKinds() noexcept;
   bool enableKind(uint32_t kind) noexcept;

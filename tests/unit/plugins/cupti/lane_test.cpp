@@ -380,7 +380,7 @@ TEST_F(LaneTest, AKindThatIsMissingIsNamedAndTheRestGoesOn) {
   cupti->failKind(CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ERROR_INVALID_KIND);
   EXPECT_TRUE(attach());
   EXPECT_EQ(host.diagnostic("kind_off").count, 1u);
-  EXPECT_THAT(host.diagnostic("kind_off").message, testing::HasSubstr("49"));
+  EXPECT_THAT(host.diagnostic("kind_off").message, testing::HasSubstr("allocations"));
 }
 
 TEST_F(LaneTest, ARecordShorterThanOurPrefixIsNotEnabled) {
