@@ -20,6 +20,7 @@
 
 #include "collector/agent/config.h"
 #include "collector/transport/consumer.h"
+#include "tests/fakes/allocation_count.h"
 
 namespace plumb::agent {
 namespace {
@@ -130,6 +131,23 @@ TEST_F(Publisher, WaitsForRoomOnlyWhenAskedTo) {
   });
   EXPECT_EQ(publisher::writePatiently(&record, 10'000'000'000), 1);
   reader.join();
+}
+
+TEST_F(Publisher, AllocatesNothingAfterAThreadsFirstRecord) {
+  if (!test::allocationsAreCounted()) {
+    GTEST_SKIP() << "a sanitizer has a malloc of its own";
+  }
+  const CounterSampleRecord record = sample(1);
+  publisher::write(&record);
+  char name[] = "layer 0000";
+  const size_t before = test::allocationsOfThisThread();
+  for (int i = 0; i < 3000; ++i) {  // more than there is room for
+    name[6] = static_cast<char>('0' + i / 1000);
+    name[9] = static_cast<char>('0' + i % 10);
+    publisher::intern(name, SIZE_MAX);
+    publisher::write(&record);
+  }
+  EXPECT_EQ(test::allocationsOfThisThread(), before);
 }
 
 TEST_F(Publisher, NamesThreads) {
