@@ -103,6 +103,15 @@ __device__ inline float rowMax(float value) {
   return value;
 }
 
+// Bit i: whether it holds in lane i. All lanes of the warp must call it.
+__device__ inline unsigned lanesWhere(bool holds) {
+#ifdef __CUDACC__
+  return __ballot_sync(0xffffffffu, holds);
+#else
+  return holds ? 1u : 0u;
+#endif
+}
+
 __device__ inline float sumOf(const Floats& x) {
   return ((x.values[0] + x.values[1]) + (x.values[2] + x.values[3])) +
          ((x.values[4] + x.values[5]) + (x.values[6] + x.values[7]));
@@ -259,20 +268,25 @@ __global__ void embeddingForward(const T* table, const int* ids, T* out, size_t 
   store(out + i, load(table + static_cast<size_t>(ids[token]) * columns + i % columns));
 }
 
-// tableGradient[row][:] = sum of gradient[token][:] over the tokens with that id, in order of the tokens. One block a
-// row; a thread owns kPack columns, so no two threads add to one element.
+// tableGradient[row][:] = sum of gradient[token][:] over the tokens with that id, in order of the tokens. Block (row,
+// y): a thread owns kPack columns, so no two threads add to one element; the lanes of a warp look at as many tokens at
+// once.
 template <class T>
 __global__ void embeddingBackward(const T* gradient, const int* ids, float* tableGradient, int tokens, int columns) {
   const int row = static_cast<int>(blockIdx.x);
-  for (int c = static_cast<int>(threadIdx.x) * kPack; c < columns; c += static_cast<int>(blockDim.x) * kPack) {
-    Floats sum{};
-    for (int token = 0; token < tokens; ++token) {
-      if (ids[token] != row) continue;
-      const Floats g = load(gradient + static_cast<size_t>(token) * columns + c);
+  const int c = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x) * kPack;
+  const int ownLane = static_cast<int>(threadIdx.x) % kLanes;
+  Floats sum{};
+  for (int first = 0; first < tokens; first += kLanes) {
+    const int candidate = first + ownLane;
+    unsigned matches = lanesWhere(candidate < tokens && ids[candidate] == row);
+    for (; matches != 0; matches &= matches - 1) {
+      if (c >= columns) continue;
+      const Floats g = load(gradient + static_cast<size_t>(first + __ffs(static_cast<int>(matches)) - 1) * columns + c);
       for (int k = 0; k < kPack; ++k) sum.values[k] += g.values[k];
     }
-    store(tableGradient + static_cast<size_t>(row) * columns + c, sum);
   }
+  if (c < columns) store(tableGradient + static_cast<size_t>(row) * columns + c, sum);
 }
 
 // --- RMSNorm: out = in / rms(in) * gain

@@ -156,10 +156,13 @@ void embeddingBackward(cudaStream_t stream, const Tensor& gradient, const Tensor
   const OperationRange range("embedding backward", gradient.count,
                              gradient.bytes() + ids.bytes() + tableGradient.bytes());
   const int columns = dividedBy(gradient.count, ids.count);
-  const unsigned threads = std::min(256u, static_cast<unsigned>(columns / kernels::kPack));
+  // Whole warps, since their lanes work together.
+  const unsigned packs = static_cast<unsigned>(columns / kernels::kPack);
+  const unsigned threads = std::min(256u, (packs + kernels::kLanes - 1) / kernels::kLanes * kernels::kLanes);
+  const dim3 grid(static_cast<unsigned>(dividedBy(tableGradient.count, columns)), (packs + threads - 1) / threads);
   withType(gradient.dtype, [&]<class T>(T) {
-    launch(kernels::embeddingBackward<T>, dim3(dividedBy(tableGradient.count, columns)), threads, stream,
-           data<T>(gradient), ids.ints(), tableGradient.floats(), static_cast<int>(ids.count), columns);
+    launch(kernels::embeddingBackward<T>, grid, threads, stream, data<T>(gradient), ids.ints(), tableGradient.floats(),
+           static_cast<int>(ids.count), columns);
   });
 }
 
