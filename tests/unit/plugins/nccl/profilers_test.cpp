@@ -457,14 +457,13 @@ TEST_F(NcclProfiler, CallbackThreadsOfOneCommunicator) {
   NcclV5 nccl;
   constexpr uint64_t kCount = 2'000;
   std::atomic<void*> mailbox{nullptr};
-  std::atomic<bool> isDone{false};
   std::thread callbacks([&] {
     uint64_t sequence = 0;
     while (sequence < kCount) {
       if (void* api = mailbox.exchange(nullptr)) {
         nccl.enqueuePlan({{api, "AllReduce", sequence++}});
-      } else if (isDone) {
-        break;
+      } else {
+        std::this_thread::yield();
       }
     }
   });
@@ -481,7 +480,6 @@ TEST_F(NcclProfiler, CallbackThreadsOfOneCommunicator) {
     }
   }
   callbacks.join();
-  isDone = true;
   const auto found = details();
   const std::vector<uint64_t> ids = pushed();
   const std::vector<CollectiveRecord> recorded = collectives();
