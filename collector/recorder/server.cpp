@@ -111,18 +111,25 @@ int complain(const std::string& sentence, int exitCode) {
   return exitCode;
 }
 
+Result<std::unique_ptr<Recording>> startRecording(const Options& options) {
+  // Preload alone has nobody to ask for another name.
+  auto file = createTraceFile(options.output, options.rootPid > 0 ? NameTaken::kTakeNext : NameTaken::kRefuse);
+  if (!file.ok()) return file.error();
+  const std::string path = file.value().path;
+  auto recording = Recording::start(std::move(file).value(), options.command, Roofs::read(Roofs::defaultPath()));
+  if (!recording.ok()) removeTraceFile(path);
+  return recording;
+}
+
 }  // namespace
 
 int serve(const Options& options, Fd listener) {
-  // Preload alone has nobody to ask for another name.
-  auto file = createTraceFile(options.output, options.rootPid > 0 ? NameTaken::kTakeNext : NameTaken::kRefuse);
-  if (!file.ok()) {
-    const int code = complain(file.error().message, kExitRefused);
-    refuse(std::move(listener), file.error().message);
+  auto recording = startRecording(options);
+  if (!recording.ok()) {
+    const int code = complain(recording.error().message, kExitRefused);
+    refuse(std::move(listener), recording.error().message);
     return code;
   }
-  auto recording = Recording::start(std::move(file).value(), options.command, Roofs::read(Roofs::defaultPath()));
-  if (!recording.ok()) return complain(recording.error().message, kExitRefused);
 
   Server server(options, std::move(listener), *recording.value());
   server.run();

@@ -17,10 +17,6 @@ namespace plumb::recorder {
 
 namespace {
 
-void removeFiles(const std::string& path) {
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
-}
-
 Status prepareNew(Database& database) {
   // synchronous OFF: no wait for the disk while recording. Committed batches survive the death of the recorder and of
   // the targets in any case (the kernel has them); only a crash of the machine could harm the file, and a wait of
@@ -43,7 +39,7 @@ Result<TraceFile> createAt(const std::string& path, int fd) {
   auto database = Database::open(path);
   Status status = database.ok() ? prepareNew(database.value()) : Status(database.error());
   if (!status.ok()) {
-    removeFiles(path);
+    removeTraceFile(path);
     return Error{fmt::format("Cannot write the trace file {}: {}.", path, status.error().message)};
   }
   return TraceFile{std::move(lock), path, std::move(database).value()};
@@ -56,6 +52,10 @@ std::string nthName(const std::string& path, int n) {
 }
 
 }  // namespace
+
+void removeTraceFile(const std::string& path) noexcept {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
+}
 
 FileLock& FileLock::operator=(FileLock&& other) noexcept {
   if (m_fd >= 0 && this != &other) ::close(m_fd);

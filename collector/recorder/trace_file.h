@@ -39,6 +39,9 @@ enum class NameTaken {
 // A new file with all tables and views, open for writing. On an error nothing is left behind.
 [[nodiscard]] Result<TraceFile> createTraceFile(const std::string& path, NameTaken nameTaken);
 
+// The file and what SQLite keeps beside it.
+void removeTraceFile(const std::string& path) noexcept;
+
 // Indexes, statistics, meta 'complete' (if asked for) and the write-ahead log folded into the file, on the disk.
 [[nodiscard]] Status finishTraceFile(Database& database, bool complete);
 
