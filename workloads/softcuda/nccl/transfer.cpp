@@ -77,17 +77,18 @@ bool Transfer::broadcast(const void* from, void* to, size_t bytes, int root) {
 
 bool Transfer::allGather(const void* from, void* to, size_t bytes) {
   const int own = m_region.rank();
-  copyBytes(bytesOf(to) + static_cast<size_t>(own) * bytes, from, bytes);
+  const auto segment = [&](int rank) { return bytesOf(to) + static_cast<size_t>(rank) * bytes; };
   for (size_t first = 0; first < bytes; first += kStageBytes) {
     const size_t part = std::min(kStageBytes, bytes - first);
     const unsigned parity = nextParity();
-    copyBytes(m_region.stage(own, parity), bytesOf(to) + static_cast<size_t>(own) * bytes + first, part);
+    copyBytes(m_region.stage(own, parity), bytesOf(from) + first, part);
+    copyBytes(segment(own) + first, bytesOf(from) + first, part);
     if (!round()) {
       return false;
     }
     for (int i = 1; i < m_region.ranks(); ++i) {
       const int other = (own + i) % m_region.ranks();
-      copyBytes(bytesOf(to) + static_cast<size_t>(other) * bytes + first, m_region.stage(other, parity), part);
+      copyBytes(segment(other) + first, m_region.stage(other, parity), part);
     }
   }
   return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a profiler plugin sees, line by line, and which plugin is loaded.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -188,12 +189,44 @@ TEST_F(Profiler, AFailedInitLeavesNcclWorking) {
   EXPECT_EQ(record(pluginPath(4), kUsual, allGather), (Lines{"init - nodes 1 ranks 2 rank 0 id", "unloaded"}));
 }
 
-TEST_F(Profiler, ASuffixNamesALibraryOnTheSearchPath) {
-  // The test's own run path does not cover dlopen from libnccl: the library is found by its path, or not at all.
-  EXPECT_EQ(record("no-such-suffix", kUsual, allGather), Lines{});
-  EXPECT_EQ(record("none", kUsual, allGather), Lines{});
-  EXPECT_EQ(record("/no/such/plugin.so", kUsual, allGather), Lines{});
-  EXPECT_EQ(record("STATIC_PLUGIN", kUsual, allGather), Lines{}) << "the program itself is no plugin";
+// The search path and preloaded libraries are settled when a program starts: this one starts itself again.
+class ProfilerLoading : public Profiler {
+ protected:
+  Lines recordAnew(const std::string& plugin, const std::string& environment) {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+    const std::string log = (m_folder / "log").string();
+    const std::string command =
+        "env NCCL_PROFILER_PLUGIN=" + plugin + " SOFTNCCL_TEST_LOG=" + log + " SOFTNCCL_TEST_MASK=2 " + environment +
+        " " + self + " --gtest_also_run_disabled_tests --gtest_filter=ProfilerBody.DISABLED_OneCommunicator >/dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    Lines lines;
+    for (const auto& entry : std::filesystem::directory_iterator(m_folder)) {
+      std::ifstream file(entry.path());
+      for (std::string line; std::getline(file, line);) {
+        lines.push_back(line);
+      }
+    }
+    return lines;
+  }
+};
+
+TEST(ProfilerBody, DISABLED_OneCommunicator) { EXPECT_TRUE(runRanks(1, allGather)); }
+
+TEST_F(ProfilerLoading, ASuffixNamesALibraryOnTheSearchPath) {
+  EXPECT_EQ(recordAnew("recording5", "LD_LIBRARY_PATH=" PLUMB_BUILD_DIR "/tests"),
+            (Lines{"init - nodes 1 ranks 1 rank 0 id", "finalize", "unloaded"}));
+}
+
+TEST_F(ProfilerLoading, StaticPluginIsWhateverTheProgramHas) {
+  EXPECT_THAT(recordAnew("STATIC_PLUGIN", "LD_PRELOAD=" + pluginPath(5)),
+              testing::Contains("init - nodes 1 ranks 1 rank 0 id"));
+}
+
+TEST_F(ProfilerLoading, NoPluginIsNoProblem) {
+  for (const char* const plugin :
+       {"none", "NONE", "no-such-suffix", "/no/such/plugin.so", "libnothing.so", "STATIC_PLUGIN"}) {
+    EXPECT_EQ(record(plugin, kUsual, allGather), Lines{}) << plugin;
+  }
 }
 
 }  // namespace
