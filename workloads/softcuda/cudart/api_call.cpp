@@ -79,7 +79,18 @@ cudaError_t remember(cudaError_t error) {
 }
 
 void emit(const SoftcudaEvent& event) {
-  if (const SoftcudaHooks* h = hooks()) h->event(&event);
+  const SoftcudaHooks* h = hooks();
+  if (!h) return;
+  if (!t_graphLaunch) {
+    h->event(&event);
+    return;
+  }
+  SoftcudaEvent ofGraph = event;  // what was captured knows nothing of this launch
+  ofGraph.correlation = t_graphLaunch->correlation;
+  ofGraph.queued_ns = t_graphLaunch->queuedNs;
+  ofGraph.graph_id = t_graphLaunch->graphId;
+  ofGraph.graph_node_id = t_graphLaunch->nodeId;
+  h->event(&ofGraph);
 }
 
 ApiCall::ApiCall(uint32_t domain, uint32_t cbid, const char* name, const char* symbol) : m_hooks(hooks()) {

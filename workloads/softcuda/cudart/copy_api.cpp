@@ -110,7 +110,8 @@ cudaError_t copy(ApiCall& call, const Area& to, const Area& from, const Extent& 
   event.copy.destination_kind = toPlace.kind;
 
   const bool pageable = toPlace.kind == kPageable || fromPlace.kind == kPageable;
-  if (async && event.copy.copy_kind == kHostToDevice && pageable && extent.bytes() <= kStagingBytes) {
+  if (!stream->capture() && async && event.copy.copy_kind == kHostToDevice && pageable &&
+      extent.bytes() <= kStagingBytes) {
     auto staged = std::make_shared_for_overwrite<std::byte[]>(extent.bytes());
     copyRows({staged.get(), extent.width}, from, extent);
     submit(*stream, [event, to, extent, staged = std::move(staged)](Stream&) mutable {
@@ -136,7 +137,7 @@ cudaError_t set(ApiCall& call, const Area& area, const Extent& extent, int value
   event.set.bytes = extent.bytes();
   event.set.value = static_cast<uint32_t>(value & 0xff);
   event.set.memory_kind = place.kind;
-  const uint64_t sequence = submit(*stream, [event, area, extent](Stream&) mutable {
+  const uint64_t sequence = submit(*stream, cudaGraphNodeTypeMemset, [event, area, extent](Stream&) mutable {
     timed(event, [&] {
       const int byte = static_cast<int>(event.set.value);
       if (extent.height == 1 || area.pitch == extent.width) {

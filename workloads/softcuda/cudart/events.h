@@ -34,6 +34,7 @@ enum SoftcudaEventKind : uint32_t {
   SOFTCUDA_EVENT_STREAM_CREATED,
   SOFTCUDA_EVENT_STREAM_DESTROYED,
   SOFTCUDA_EVENT_CONTEXT_CREATED,
+  SOFTCUDA_EVENT_GRAPH,  // a launched graph, from its first node to its last
 };
 
 // Numbers are CUPTI's: CUpti_ActivityMemoryKind, CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryOperationType …
@@ -45,6 +46,8 @@ struct SoftcudaEvent {
   uint64_t start_ns;
   uint64_t end_ns;
   uint64_t queued_ns;  // when the API call put it on the stream
+  uint64_t graph_id;   // of the executable graph that the work is part of, else 0
+  uint64_t graph_node_id;
   union {
     struct {
       const char* name;
@@ -105,6 +108,9 @@ uint32_t softcuda_stream_id(cudaStream_t stream);
 // Whether the device has been initialised, and what it is (as cudaGetDeviceProperties).
 int softcuda_context_exists(void);
 const struct cudaDeviceProp* softcuda_device_properties(void);
+
+// The id of a graph or an executable graph; 0 for an unknown handle.
+uint64_t softcuda_graph_id(const void* handle);
 
 // Initialises the device as the first CUDA call would (and so loads what CUDA_INJECTION64_PATH names).
 void softcuda_initialize(void);

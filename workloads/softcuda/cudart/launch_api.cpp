@@ -110,7 +110,7 @@ cudaError_t launch(ApiCall& call, RegisteredKernel* kernel, dim3 grid, dim3 bloc
   if (!stream) return cudaErrorInvalidResourceHandle;
   LaunchRecord record{
       call.correlation(), call.startNs(), kernel->name.c_str(), {grid, block, static_cast<uint32_t>(sharedBytes)}};
-  submit(*stream, [record, packed = Arguments(*code, arguments)](Stream& self) mutable {
+  submit(*stream, cudaGraphNodeTypeKernel, [record, packed = Arguments(*code, arguments)](Stream& self) mutable {
     runAndReport(record, self, [&] {
       void* pointers[kMaxArguments];
       packed.pointers(pointers);
@@ -183,7 +183,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userD
     if (!fn) return cudaErrorInvalidValue;
     const StreamRef found = findStream(stream);
     if (!found) return cudaErrorInvalidResourceHandle;
-    submit(*found, [fn, userData](Stream&) { runHostFunction(fn, userData); });
+    submit(*found, cudaGraphNodeTypeHost, [fn, userData](Stream&) { runHostFunction(fn, userData); });
     return cudaSuccess;
   });
 }
@@ -281,6 +281,11 @@ cudaError_t softcuda_launch(cudaStream_t stream, const SoftcudaKernelInfo* info,
   if (const cudaError_t error = stickyError(); error != cudaSuccess) return remember(call.finish(error));
   const StreamRef found = findStream(stream);
   if (!found) return remember(call.finish(cudaErrorInvalidResourceHandle));
+  if (const auto capture = found->capture()) {  // run can be called only once
+    capture->invalidate();
+    softcuda_unsupported("a library's kernel in a stream capture");
+    return remember(call.finish(cudaErrorStreamCaptureUnsupported));
+  }
   LaunchRecord record{call.correlation(),
                       call.startNs(),
                       info->name,

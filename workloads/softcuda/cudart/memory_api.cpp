@@ -43,6 +43,7 @@ void emitMemory(const ApiCall& call, uint32_t operation, const void* address, st
 
 cudaError_t allocate(const ApiCall& call, Heap& heap, MemoryKind kind, void** pointer, std::size_t bytes) {
   if (!pointer) return cudaErrorInvalidValue;
+  if (captureForbidsThisCall()) return cudaErrorStreamCaptureUnsupported;
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   *pointer = heap.allocate(bytes, kind);
@@ -55,6 +56,7 @@ cudaError_t release(const ApiCall& call, Heap& heap, void* pointer) {
   if (!pointer) return cudaSuccess;
   const auto found = heap.find(pointer);
   if (!found || found->address != pointer) return cudaErrorInvalidValue;
+  if (captureForbidsThisCall()) return cudaErrorStreamCaptureUnsupported;
   synchronizeAll();  // as the real one does
   const auto pooled = forgetPooled(pointer);
   const auto block = heap.free(pointer);
@@ -165,6 +167,7 @@ static cudaError_t allocateAsync(ApiCall& call, void** devPtr, size_t size, cuda
   if (!devPtr) return cudaErrorInvalidValue;
   const StreamRef stream = findStream(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
+  if (stream->capture()) return softcuda_unsupported("cudaMallocAsync in a stream capture");
   *devPtr = nullptr;
   if (size == 0) return cudaSuccess;
   *devPtr = allocateOnStream(size, *stream);
@@ -189,6 +192,7 @@ cudaError_t cudaFreeAsync(void* devPtr, cudaStream_t hStream) {
     const StreamRef stream = findStream(hStream);
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (!devPtr) return cudaSuccess;
+    if (stream->capture()) return softcuda_unsupported("cudaFreeAsync in a stream capture");
     const auto bytes = freeOnStream(devPtr, *stream);
     if (!bytes) return cudaErrorInvalidValue;
     emitMemory(call, kRelease, devPtr, *bytes, kDevice, &*stream);

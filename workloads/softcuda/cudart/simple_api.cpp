@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls with a simple true answer on this device: no stream is ever captured, caches have no preference, the profiler
+// Calls with a simple true answer on this device: caches have no preference, the profiler
 // switch has nothing to switch.
 #include "workloads/softcuda/cudart/api_call.h"
 #include "workloads/softcuda/cudart/kernel_registry.h"
@@ -14,32 +14,6 @@ cudaError_t cudaProfilerStart(void) {
 }
 cudaError_t cudaProfilerStop(void) {
   return SOFTCUDA_PASSIVE_CALL(cudaProfilerStop, v4000, { return cudaSuccess; });
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* pCaptureStatus) {
-  return SOFTCUDA_CALL(cudaStreamIsCapturing, v10000, {
-    if (!findStream(stream)) return cudaErrorInvalidResourceHandle;
-    if (!pCaptureStatus) return cudaErrorInvalidValue;
-    *pCaptureStatus = cudaStreamCaptureStatusNone;
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* captureStatus_out,
-                                     unsigned long long* id_out, cudaGraph_t* graph_out,
-                                     const cudaGraphNode_t** dependencies_out, const cudaGraphEdgeData** edgeData_out,
-                                     size_t* numDependencies_out) {
-  return SOFTCUDA_CALL(cudaStreamGetCaptureInfo, v12030, {
-    if (!findStream(stream)) return cudaErrorInvalidResourceHandle;
-    if (!captureStatus_out) return cudaErrorInvalidValue;
-    *captureStatus_out = cudaStreamCaptureStatusNone;
-    if (id_out) *id_out = 0;
-    if (graph_out) *graph_out = nullptr;
-    if (dependencies_out) *dependencies_out = nullptr;
-    if (edgeData_out) *edgeData_out = nullptr;
-    if (numDependencies_out) *numDependencies_out = 0;
-    return cudaSuccess;
-  });
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {

@@ -188,6 +188,19 @@ bool Stream::waitUntil(uint64_t sequence, std::chrono::steady_clock::time_point 
   return done;
 }
 
+std::shared_ptr<Capture> Stream::capture() const {
+  if (!m_capturing.load(std::memory_order_acquire)) [[likely]]
+    return nullptr;
+  std::lock_guard lock(m_mutex);
+  return m_capture;
+}
+
+void Stream::setCapture(std::shared_ptr<Capture> capture) {
+  std::lock_guard lock(m_mutex);
+  m_capturing.store(capture != nullptr, std::memory_order_release);
+  m_capture.swap(capture);  // the old one goes with the argument, after the lock
+}
+
 void Stream::close() {
   {
     std::lock_guard lock(m_mutex);

@@ -9,10 +9,13 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <type_traits>
 #include <utility>
+
+#include "workloads/softcuda/cudart/capture.h"
 
 namespace softcuda {
 
@@ -71,6 +74,10 @@ class Stream {
   bool waitUntil(uint64_t sequence, std::chrono::steady_clock::time_point deadline) const;
   StreamPoint tail() { return StreamPoint(this, submitted()); }
 
+  // The capture that takes this stream's work, if any.
+  std::shared_ptr<Capture> capture() const;
+  void setCapture(std::shared_ptr<Capture> capture);
+
   void close();  // the worker ends after what is queued
   void retain() { m_references.fetch_add(1, std::memory_order_relaxed); }
   void release();
@@ -90,7 +97,10 @@ class Stream {
   const unsigned m_flags;
   std::atomic<uint32_t> m_references{1};
 
-  std::mutex m_mutex;  // of the queue and the free nodes
+  std::atomic<bool> m_capturing{false};
+  std::shared_ptr<Capture> m_capture;
+
+  mutable std::mutex m_mutex;  // of the queue, the free nodes and the capture
   std::condition_variable m_wake;
   Operation* m_head = nullptr;
   Operation* m_tail = nullptr;
@@ -158,6 +168,19 @@ class OrderGuard {
  private:
   bool m_locked = false;
 };
+
+// Queues work, or notes it as a node of the graph that the stream captures; then 0, a sequence number that is always
+// done.
+template <class Work>
+uint64_t submit(Stream& stream, cudaGraphNodeType type, Work&& work) {
+  if (const auto capture = stream.capture()) [[unlikely]] {
+    auto shared = std::make_shared<std::decay_t<Work>>(std::forward<Work>(work));
+    capture->add(stream, type, [shared](Stream& self) { (*shared)(self); });
+    return 0;
+  }
+  OrderGuard order(stream);
+  return stream.push(std::forward<Work>(work));
+}
 
 template <class Work>
 uint64_t submit(Stream& stream, Work&& work) {

@@ -36,6 +36,8 @@ struct Event {
   uint64_t recorded = 0;  // number of records
   uint64_t reached = 0;   // newest record whose time is known
   uint64_t reachedNs = 0;
+  std::weak_ptr<Capture> capture;  // alive: the last record was captured, on the stream below
+  StreamPoint captured;
 
   bool timed() const { return (flags & cudaEventDisableTiming) == 0; }
 };
@@ -89,9 +91,16 @@ cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle)
   EventPtr event = findEvent(handle);
   const StreamRef stream = findStream(streamHandle);
   if (!event || !stream) return cudaErrorInvalidResourceHandle;
+  if (const auto capture = stream->capture()) {
+    std::lock_guard lock(event->mutex);
+    event->capture = capture;
+    event->captured = stream->tail();
+    return cudaSuccess;
+  }
   uint64_t number;
   {
     std::lock_guard lock(event->mutex);
+    event->capture.reset();
     number = ++event->recorded;
   }
   const uint32_t correlation = call.correlation();
@@ -123,6 +132,41 @@ cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle)
 StreamPoint lastRecord(Event& event) {
   std::lock_guard lock(event.mutex);
   return event.point;
+}
+
+std::shared_ptr<Capture> captureOf(Event& event) {
+  std::lock_guard lock(event.mutex);
+  return event.capture.lock();
+}
+
+// A stream that waits for captured work is captured too. Waiting for other work within a capture makes it void.
+cudaError_t waitInCapture(Stream& stream, Event& event, const std::shared_ptr<Capture>& ofEvent) {
+  const auto ofStream = stream.capture();
+  if (!ofEvent) {
+    if (lastRecord(event).done()) return cudaSuccess;
+    ofStream->invalidate();
+    return cudaErrorStreamCaptureIsolation;
+  }
+  if (ofStream && ofStream != ofEvent) {
+    ofEvent->invalidate();
+    ofStream->invalidate();
+    return cudaErrorStreamCaptureMerge;
+  }
+  if (!ofStream) {
+    if (isLegacy(stream)) return cudaErrorStreamCaptureImplicit;
+    ofEvent->join(stream);
+    stream.setCapture(ofEvent);
+  }
+  std::lock_guard lock(event.mutex);
+  if (event.captured.stream() != &stream) ofEvent->joinedBack(*event.captured.stream());
+  return cudaSuccess;
+}
+
+// Captured work has not begun: nobody can wait for it.
+cudaError_t refuseCaptured(const std::shared_ptr<Capture>& capture, cudaError_t error) {
+  if (!capture) return cudaSuccess;
+  capture->invalidate();
+  return error;
 }
 
 cudaError_t elapsed(float* milliseconds, cudaEvent_t startHandle, cudaEvent_t endHandle) {
@@ -223,6 +267,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return SOFTCUDA_CALL(cudaStreamSynchronize, v3020, {
     const StreamRef found = findStream(stream);
     if (!found) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseCaptured(found->capture(), cudaErrorStreamCaptureUnsupported)) return error;
     found->wait(isLegacy(*found) ? submit(*found, [](Stream&) {}) : found->submitted());
     emitSynchronization(call, kStreamSync, found->id(), 0);
     return stickyError();
@@ -233,12 +278,14 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return SOFTCUDA_CALL(cudaStreamQuery, v3020, {
     const StreamRef found = findStream(stream);
     if (!found) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseCaptured(found->capture(), cudaErrorStreamCaptureUnsupported)) return error;
     return found->completed(found->submitted()) ? stickyError() : cudaErrorNotReady;
   });
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
   return SOFTCUDA_CALL(cudaDeviceSynchronize, v3020, {
+    if (captureForbidsThisCall()) return cudaErrorStreamCaptureUnsupported;
     synchronizeAll();
     emitSynchronization(call, kContextSync, 0, 0);
     return stickyError();
@@ -251,6 +298,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     const StreamRef found = findStream(stream);
     const EventPtr waited = findEvent(event);
     if (!found || !waited) return cudaErrorInvalidResourceHandle;
+    if (const auto capture = captureOf(*waited); capture || found->capture()) {
+      return waitInCapture(*found, *waited, capture);
+    }
     StreamPoint point = lastRecord(*waited);
     if (!point.done() && point.stream() != &*found) {
       submit(*found, [point = std::move(point)](Stream&) { point.wait(); });
@@ -291,6 +341,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return SOFTCUDA_CALL(cudaEventQuery, v3020, {
     const EventPtr found = findEvent(event);
     if (!found) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseCaptured(captureOf(*found), cudaErrorCapturedEvent)) return error;
     return lastRecord(*found).done() ? stickyError() : cudaErrorNotReady;
   });
 }
@@ -299,6 +350,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return SOFTCUDA_CALL(cudaEventSynchronize, v3020, {
     const EventPtr found = findEvent(event);
     if (!found) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseCaptured(captureOf(*found), cudaErrorCapturedEvent)) return error;
     const StreamPoint point = lastRecord(*found);
     point.wait();
     emitSynchronization(call, kEventSync, point.stream() ? point.stream()->id() : 0, found->id);

@@ -189,6 +189,14 @@ CUptiResult cuptiGetStreamId(CUcontext context, CUstream stream, uint32_t* strea
   return cuptiGetStreamIdEx(context, stream, 0, streamId);
 }
 
+static CUptiResult graphId(const void* handle, uint32_t* id) {
+  if (!id) return CUPTI_ERROR_INVALID_PARAMETER;
+  *id = static_cast<uint32_t>(softcuda_graph_id(handle));
+  return *id == 0 ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetGraphId(CUgraph graph, uint32_t* pId) { return graphId(graph, pId); }
+CUptiResult cuptiGetGraphExecId(CUgraphExec graphExec, uint32_t* pId) { return graphId(graphExec, pId); }
+
 CUptiResult cuptiDeviceSupported(CUdevice dev, int* support) {
   if (!support) return CUPTI_ERROR_INVALID_PARAMETER;
   if (dev != 0) return CUPTI_ERROR_INVALID_DEVICE;

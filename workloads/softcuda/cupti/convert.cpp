@@ -39,6 +39,8 @@ CUpti_ActivityKernel10 kernelRecord(const SoftcudaEvent& event, CUpti_ActivityKi
   record.sharedMemoryExecuted = event.kernel.static_shared_bytes + event.kernel.dynamic_shared_bytes;
   record.correlationId = event.correlation;
   record.gridId = gridId;
+  record.graphId = static_cast<uint32_t>(event.graph_id);
+  record.graphNodeId = event.graph_node_id;
   record.name = event.kernel.name;
   record.queued = latency ? event.queued_ns : CUPTI_TIMESTAMP_UNKNOWN;
   record.submitted = latency ? event.queued_ns : CUPTI_TIMESTAMP_UNKNOWN;
@@ -61,6 +63,8 @@ CUpti_ActivityMemcpy6 copyRecord(const SoftcudaEvent& event) {
   record.correlationId = event.correlation;
   record.runtimeCorrelationId = event.correlation;
   record.copyCount = 1;
+  record.graphId = static_cast<uint32_t>(event.graph_id);
+  record.graphNodeId = event.graph_node_id;
   return record;
 }
 
@@ -76,6 +80,8 @@ CUpti_ActivityMemset4 setRecord(const SoftcudaEvent& event) {
   record.correlationId = event.correlation;
   record.flags = (event.flags & 1u) ? CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
   record.memoryKind = event.set.memory_kind;
+  record.graphId = static_cast<uint32_t>(event.graph_id);
+  record.graphNodeId = event.graph_node_id;
   return record;
 }
 
@@ -150,6 +156,20 @@ CUpti_ActivityAPI apiRecord(const SoftcudaApiCall& call, uint32_t processId, uin
   record.threadId = threadId;
   record.correlationId = call.correlation;
   record.returnValue = static_cast<uint32_t>(call.result);
+  return record;
+}
+
+CUpti_ActivityGraphTrace2 graphRecord(const SoftcudaEvent& event) {
+  auto record = blank<CUpti_ActivityGraphTrace2>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  record.correlationId = event.correlation;
+  record.start = event.start_ns;
+  record.end = event.end_ns;
+  record.deviceId = kDeviceId;
+  record.graphId = static_cast<uint32_t>(event.graph_id);
+  record.contextId = kContextId;
+  record.streamId = event.stream;
+  record.endDeviceId = kDeviceId;
+  record.endContextId = kContextId;
   return record;
 }
 

@@ -20,6 +20,7 @@ CUpti_ActivityMemory4 memoryRecord(const SoftcudaEvent& event, uint32_t processI
 CUpti_ActivityCudaEvent2 eventRecord(const SoftcudaEvent& event, uint64_t syncId, bool timestamp);
 CUpti_ActivityStream streamRecord(const SoftcudaEvent& event);
 CUpti_ActivityAPI apiRecord(const SoftcudaApiCall& call, uint32_t processId, uint32_t threadId);
+CUpti_ActivityGraphTrace2 graphRecord(const SoftcudaEvent& event);
 CUpti_ActivityContext3 contextRecord(uint16_t multiprocessors);
 // name must live as long as the record.
 CUpti_ActivityDevice5 deviceRecord(const cudaDeviceProp& properties, const char* name);

@@ -226,6 +226,9 @@ void Tracer::event(const SoftcudaEvent& original) {
 }
 
 void Tracer::deviceWork(const SoftcudaEvent& event) {
+  const bool wholeGraphs = kindEnabled(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  if (event.graph_id != 0 && wholeGraphs != (event.kind == SOFTCUDA_EVENT_GRAPH))
+    return;  // either the graph or its nodes
   switch (event.kind) {
     case SOFTCUDA_EVENT_KERNEL: {
       const bool concurrent = kindEnabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
@@ -247,6 +250,9 @@ void Tracer::deviceWork(const SoftcudaEvent& event) {
       if (kindEnabled(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) {
         put(eventRecord(event, m_eventSyncId.fetch_add(1) + 1, eventTimestamps));
       }
+      return;
+    case SOFTCUDA_EVENT_GRAPH:
+      put(graphRecord(event));
       return;
     default:
       return;

@@ -40,11 +40,11 @@ TEST(Errors, TheLastOneIsPerThreadAndClearedByReading) {
 
 TEST(Errors, WhatIsNotThereIsSaidOnce) {
   testing::internal::CaptureStderr();
-  cudaGraph_t graph = nullptr;
-  EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
-  EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
+  cudaArray_t array = nullptr;
+  EXPECT_EQ(cudaFreeArray(array), cudaErrorNotSupported);
+  EXPECT_EQ(cudaFreeArray(array), cudaErrorNotSupported);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "softcuda: cudaGraphCreate is not available on the software device\n");
+            "softcuda: cudaFreeArray is not available on the software device\n");
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
 }
 

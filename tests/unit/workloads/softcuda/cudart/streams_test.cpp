@@ -292,4 +292,70 @@ TEST_F(Streams, WrongArgumentsAreErrors) {
   EXPECT_EQ(cudaLaunchHostFunc(nullptr, nullptr, nullptr), cudaErrorInvalidValue);
 }
 
+// Captures `work` on the stream; null and an error if that fails.
+template <class Work>
+cudaGraphExec_t capture(cudaStream_t on, Work&& work) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  EXPECT_EQ(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  work();
+  EXPECT_EQ(cudaStreamEndCapture(on, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  return executable;
+}
+
+TEST_F(Streams, ACapturedGraphRunsAsOftenAsItIsLaunched) {
+  const cudaStream_t s = stream();
+  cudaGraphExec_t graph = capture(s, [&] {
+    append(s, 'a');
+    append(s, 'b');
+  });
+  EXPECT_EQ(cudaStreamSynchronize(s), cudaSuccess);
+  EXPECT_EQ(m_text, "") << "capturing runs nothing";
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(cudaGraphLaunch(graph, s), cudaSuccess);
+  EXPECT_EQ(cudaGraphExecDestroy(graph), cudaSuccess);  // its launches are still to be done
+  EXPECT_EQ(cudaStreamSynchronize(s), cudaSuccess);
+  EXPECT_EQ(m_text, "ababab");
+}
+
+TEST_F(Streams, ACaptureSpreadsAlongEvents) {
+  const cudaStream_t s = stream();
+  const cudaStream_t side = stream();
+  const cudaEvent_t fork = event(cudaEventDisableTiming);
+  const cudaEvent_t join = event(cudaEventDisableTiming);
+  cudaGraphExec_t graph = capture(s, [&] {
+    append(s, 'a');
+    ASSERT_EQ(cudaEventRecord(fork, s), cudaSuccess);
+    ASSERT_EQ(cudaStreamWaitEvent(side, fork, 0), cudaSuccess);
+    append(side, 'b');
+    ASSERT_EQ(cudaEventRecord(join, side), cudaSuccess);
+    ASSERT_EQ(cudaStreamWaitEvent(s, join, 0), cudaSuccess);
+    append(s, 'c');
+  });
+  ASSERT_EQ(cudaGraphLaunch(graph, s), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(s), cudaSuccess);
+  EXPECT_EQ(m_text, "abc");
+  append(side, 'd');  // no longer captured
+  EXPECT_EQ(cudaStreamSynchronize(side), cudaSuccess);
+  EXPECT_EQ(m_text, "abcd");
+  EXPECT_EQ(cudaGraphExecDestroy(graph), cudaSuccess);
+}
+
+TEST_F(Streams, WaitingWithinACaptureMakesItVoid) {
+  const cudaStream_t s = stream();
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeRelaxed), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(cudaStreamEndCapture(s, &graph), cudaErrorIllegalState);
+  ASSERT_EQ(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal), cudaSuccess);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  EXPECT_EQ(cudaStreamIsCapturing(s, &status), cudaSuccess);
+  EXPECT_EQ(status, cudaStreamCaptureStatusActive);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(cudaStreamEndCapture(s, &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_EQ(cudaStreamIsCapturing(s, &status), cudaSuccess);
+  EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+}
+
 }  // namespace

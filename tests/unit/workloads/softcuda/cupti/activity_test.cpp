@@ -324,4 +324,55 @@ TEST_F(Activity, AttributesReadBack) {
             CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
 }
 
+class Graphs : public Client {
+ protected:
+  void SetUp() override {
+    Client::SetUp();
+    cudaGraph_t captured = nullptr;
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    ASSERT_EQ(launchFill(stream, data, 1, 1, 1), cudaSuccess);
+    ASSERT_EQ(launchFill(stream, data, 2, 1, 1), cudaSuccess);
+    ASSERT_EQ(cudaStreamEndCapture(stream, &captured), cudaSuccess);
+    ASSERT_EQ(cudaGraphInstantiate(&graph, captured, 0), cudaSuccess);
+    ASSERT_EQ(cudaGraphDestroy(captured), cudaSuccess);
+  }
+  void TearDown() override {
+    EXPECT_EQ(cudaGraphExecDestroy(graph), cudaSuccess);
+    Client::TearDown();
+  }
+  cudaGraphExec_t graph = nullptr;
+};
+
+TEST_F(Graphs, NodesBelongToTheLaunch) {
+  enable({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME});
+  ASSERT_EQ(cudaGraphLaunch(graph, stream), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(graph, stream), cudaSuccess);
+  synchronizeAndFlush();
+  const auto calls = byCorrelation(records<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME));
+  const auto kernels = records<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  ASSERT_EQ(kernels.size(), 4u);
+  uint32_t id = 0;
+  ASSERT_EQ(cuptiGetGraphExecId(reinterpret_cast<CUgraphExec>(graph), &id), CUPTI_SUCCESS);
+  for (const auto& kernel : kernels) {
+    EXPECT_EQ(kernel.graphId, id);
+    EXPECT_EQ(calls.at(kernel.correlationId).cbid,
+              static_cast<uint32_t>(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000));
+  }
+  EXPECT_EQ(kernels[0].correlationId, kernels[1].correlationId);
+  EXPECT_NE(kernels[1].correlationId, kernels[2].correlationId);
+  EXPECT_NE(kernels[0].graphNodeId, kernels[1].graphNodeId);
+  EXPECT_EQ(kernels[0].graphNodeId, kernels[2].graphNodeId);
+}
+
+TEST_F(Graphs, AGraphTraceStandsForItsNodes) {
+  enable({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_RUNTIME});
+  ASSERT_EQ(cudaGraphLaunch(graph, stream), cudaSuccess);
+  ASSERT_EQ(launchFill(stream, data, 3, 1, 1), cudaSuccess);
+  synchronizeAndFlush();
+  EXPECT_EQ(records<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL).size(), 1u);
+  const auto traces = records<CUpti_ActivityGraphTrace2>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  ASSERT_EQ(traces.size(), 1u);
+  EXPECT_LE(traces[0].start, traces[0].end);
+}
+
 }  // namespace
