@@ -326,12 +326,14 @@ CREATE TABLE clock_pair (
   cupti_ns     INTEGER                                     -- cuptiGetTimestamp; null: no CUPTI
 );
 
+-- The latest word on each: a plugin is on when it has started, later names the library that it bound to, or goes off.
 CREATE TABLE plugin (
   process_id INTEGER NOT NULL REFERENCES process(id),
   name       TEXT NOT NULL,                                -- the lane: cupti nvtx nccl memory cublas …
   version    TEXT NOT NULL,
   library    TEXT,                                         -- the vendor library it bound to, with its version
-  state      TEXT NOT NULL                                 -- 'on', 'off' (diagnostic says why)
+  state      TEXT NOT NULL,                                -- 'on', 'off' (diagnostic says why)
+  UNIQUE (process_id, name) ON CONFLICT REPLACE
 );
 
 -- What was lost, failed or is doubtful; message is for the user.
