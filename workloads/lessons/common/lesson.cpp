@@ -15,7 +15,8 @@ void Table::print() const {
   std::vector<size_t> widths;
   for (const auto& row : m_rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], row[column].size());
+    for (size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], row[column].size());
   }
   for (const auto& row : m_rows) {
     std::string line;

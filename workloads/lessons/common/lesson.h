@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every lesson shares: the command line, the choice of the device, a table, and checks of its own numbers that decide
-// the exit code.
+// What every lesson shares: the command line, the choice of the device, a table, and checks of its own numbers that
+// decide the exit code.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -38,14 +38,14 @@ class Checks {
 };
 
 struct Lesson {
-  std::string name;         // the program's
-  std::string description;  // for --help: what it shows
+  std::string name;                           // the program's
+  std::string description;                    // for --help: what it shows
   std::function<void(CLI::App&)> addOptions;  // may be empty
   std::function<void(Checks&)> body;          // throws nn::UsageError or nn::DeviceError
 };
 
-// Runs the lesson on the device that --device (auto, software, gpu) names. Exit codes: 0 all checks passed, 1 one failed or
-// the device did, 2 the arguments make no sense.
+// Runs the lesson on the device that --device (auto, software, gpu) names. Exit codes: 0 all checks passed, 1 one
+// failed or the device did, 2 the arguments make no sense.
 int runLesson(int argc, char** argv, const Lesson& lesson);
 
 // True in the process that runs on a GPU; only valid within Lesson::body.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Getting batches to the device: pageable, pinned, on a second stream beside the compute, and the ways to lose that again.
+// Getting batches to the device: pageable, pinned, on a second stream beside the compute, and the ways to lose that
+// again.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -34,7 +35,8 @@ class Training {
       : m_count(static_cast<size_t>(g_options.megabytes) * 1024 * 1024 / sizeof(float)),
         m_out(m_ledger, m_compute, nn::Category::kActivation, "result", nn::Dtype::kFloat32, m_count) {
     for (int i = 0; i < 2; ++i)
-      m_batch[i] = nn::Buffer(m_ledger, m_compute, nn::Category::kInput, fmt::format("batch {}", i), nn::Dtype::kFloat32, m_count);
+      m_batch[i] = nn::Buffer(m_ledger, m_compute, nn::Category::kInput, fmt::format("batch {}", i),
+                              nn::Dtype::kFloat32, m_count);
     m_compute.synchronize();
   }
 
@@ -44,7 +46,8 @@ class Training {
   const nn::Stream& copyStream() const { return m_copy; }
 
   void copy(int slot, const float* from, cudaStream_t stream) {
-    nn::check(cudaMemcpyAsync(m_batch[slot].as<float>(), from, bytes(), cudaMemcpyHostToDevice, stream), "copying a batch");
+    nn::check(cudaMemcpyAsync(m_batch[slot].as<float>(), from, bytes(), cudaMemcpyHostToDevice, stream),
+              "copying a batch");
   }
   void compute(int slot) {
     for (int pass = 0; pass < g_options.passes; ++pass) nn::triad(m_compute, m_batch[slot], m_out, m_out);
@@ -132,7 +135,8 @@ void teach(Checks& checks) {
   const double beside = timed("overlapped", training, [&] { overlapped(training, pinned.data()); });
   const double waited = timed("synchronized", training, [&] { synchronizedEachTime(training, pinned.data()); });
 
-  fmt::print("{} batches of {} MiB, compute: {} passes over each\n", g_options.batches, g_options.megabytes, g_options.passes);
+  fmt::print("{} batches of {} MiB, compute: {} passes over each\n", g_options.batches, g_options.megabytes,
+             g_options.passes);
   Table table({"data", "ms per batch", "of it for data"});
   const auto row = [&](const char* name, double ms) {
     table.add({name, fmt::format("{:.2f}", ms), fmt::format("{:.2f}", ms - resident)});
@@ -146,8 +150,10 @@ void teach(Checks& checks) {
 
   const double pageableShare = hostShareOfCopy("pageable async", training, pageable.data());
   const double pinnedShare = hostShareOfCopy("pinned async", training, pinned.data());
-  fmt::print("\nof the time of one \"asynchronous\" copy, the call itself keeps the host {:.0f} % from pageable memory, {:.0f} % from pinned\n",
-             100.0 * pageableShare, 100.0 * pinnedShare);
+  fmt::print(
+      "\nof the time of one \"asynchronous\" copy, the call itself keeps the host {:.0f} % from pageable memory, "
+      "{:.0f} % from pinned\n",
+      100.0 * pageableShare, 100.0 * pinnedShare);
   checks.expect(resident < fromPinned && resident < fromPageable, "copying in the compute stream costs time");
   checks.expect(beside < waited, "events between two streams beat synchronizing the device",
                 fmt::format("{:.2f} against {:.2f} ms", beside, waited));
@@ -165,9 +171,15 @@ int main(int argc, char** argv) {
       argc, argv,
       {"copies", "Copies and streams: resident, pageable and pinned data, overlapped with compute and not.",
        [](CLI::App& app) {
-         app.add_option("--megabytes", g_options.megabytes, "size of a batch in MiB")->capture_default_str()->check(CLI::Range(1, 1024));
-         app.add_option("--batches", g_options.batches, "batches per experiment")->capture_default_str()->check(CLI::Range(2, 1000));
-         app.add_option("--passes", g_options.passes, "passes of the compute over a batch")->capture_default_str()->check(CLI::Range(1, 100));
+         app.add_option("--megabytes", g_options.megabytes, "size of a batch in MiB")
+             ->capture_default_str()
+             ->check(CLI::Range(1, 1024));
+         app.add_option("--batches", g_options.batches, "batches per experiment")
+             ->capture_default_str()
+             ->check(CLI::Range(2, 1000));
+         app.add_option("--passes", g_options.passes, "passes of the compute over a batch")
+             ->capture_default_str()
+             ->check(CLI::Range(1, 100));
        },
        plumb::lessons::teach});
 }

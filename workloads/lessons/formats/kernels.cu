@@ -59,7 +59,8 @@ SOFTCUDA_KERNEL(kernels::accumulate)
 SOFTCUDA_KERNEL(kernels::countLostGradients)
 
 void roundThroughFormats(cudaStream_t stream, const float* in, Rounded* out, int count) {
-  const nn::OperationRange range("round through formats", 0, static_cast<uint64_t>(count) * (sizeof(float) + sizeof(Rounded)));
+  const nn::OperationRange range("round through formats", 0,
+                                 static_cast<uint64_t>(count) * (sizeof(float) + sizeof(Rounded)));
   nn::launch(kernels::roundThroughFormats, blocksFor(count), dim3(kBlock), stream, in, out, count);
 }
 

@@ -20,8 +20,8 @@ void roundThroughFormats(cudaStream_t stream, const float* in, Rounded* out, int
 // out = increment added `times` times to 0, the running sum kept in each format.
 void accumulate(cudaStream_t stream, float increment, int times, Rounded* out);
 
-// How many of count made-up gradients, spread evenly over the decades 1e-10 … 1e-2, become zero or infinite in fp16 when
-// they are multiplied by scale first. counts: {zeros, infinities}, set to zero by the caller.
+// How many of count made-up gradients, spread evenly over the decades 1e-10 … 1e-2, become zero or infinite in fp16
+// when they are multiplied by scale first. counts: {zeros, infinities}, set to zero by the caller.
 void countLostGradients(cudaStream_t stream, int count, float scale, unsigned int* counts);
 
 }  // namespace plumb::lessons

@@ -21,8 +21,9 @@ class Experiment {
     const nn::Range range("formats");
     nn::Buffer in(m_ledger, m_stream, nn::Category::kInput, "values", nn::Dtype::kFloat32, values.size());
     nn::Buffer out(m_ledger, m_stream, nn::Category::kActivation, "rounded", nn::Dtype::kFloat32, 3 * values.size());
-    nn::check(cudaMemcpyAsync(in.as<float>(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice, m_stream),
-              "copying the values");
+    nn::check(
+        cudaMemcpyAsync(in.as<float>(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice, m_stream),
+        "copying the values");
     roundThroughFormats(m_stream, in.as<float>(), out.as<Rounded>(), static_cast<int>(values.size()));
     return read<Rounded>(out, values.size());
   }
@@ -85,7 +86,8 @@ void teach(Checks& checks) {
   Table scales({"loss scale", "zero", "infinite"});
   for (const float scale : {1.0f, 1024.0f, 65536.0f, 16777216.0f}) {
     const Experiment::Lost lost = experiment.lostGradients(scale);
-    scales.add({fmt::format("{:.0f}", scale), fmt::format("{:.1f} %", 100.0 * lost.zeroShare), std::to_string(lost.infinities)});
+    scales.add({fmt::format("{:.0f}", scale), fmt::format("{:.1f} %", 100.0 * lost.zeroShare),
+                std::to_string(lost.infinities)});
     if (scale == 1.0f)
       checks.expect(std::abs(lost.zeroShare - 0.31) < 0.01, "about 31 % are lost without scaling",
                     fmt::format("{:.1f} %", 100.0 * lost.zeroShare));
@@ -101,6 +103,8 @@ void teach(Checks& checks) {
 int main(int argc, char** argv) {
   return plumb::lessons::runLesson(
       argc, argv,
-      {"formats", "Number formats: what fp16 and bf16 hold, what rounding does to sums, what loss scaling saves.", {},
+      {"formats",
+       "Number formats: what fp16 and bf16 hold, what rounding does to sums, what loss scaling saves.",
+       {},
        plumb::lessons::teach});
 }

@@ -71,7 +71,8 @@ __global__ void rowInverseDeviation(const float* x, const float* mean, float* in
   inverse[row] = rsqrtf(sum / static_cast<float>(columns) + kEpsilon);
 }
 
-__global__ void normalize(const float* x, const float* mean, const float* inverse, float* out, size_t count, int columns) {
+__global__ void normalize(const float* x, const float* mean, const float* inverse, float* out, size_t count,
+                          int columns) {
   const size_t first = (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kPerThread;
   for (size_t i = first; i < first + kPerThread && i < count; ++i) {
     const size_t row = i / static_cast<size_t>(columns);
@@ -122,13 +123,14 @@ uint64_t matrixBytes(RowsShape shape) { return countOf(shape) * sizeof(float); }
 template <class Operation>
 void step(cudaStream_t stream, RowsShape shape, float* target, const float* x, const float* bias) {
   const nn::OperationRange range("pointwise", 2 * countOf(shape), 3 * matrixBytes(shape));
-  nn::launch(kernels::pointwise<Operation>, dim3(blocksFor(countOf(shape) / kernels::kPerThread + 1)), dim3(kBlock), stream,
-             target, x, bias, countOf(shape), shape.columns);
+  nn::launch(kernels::pointwise<Operation>, dim3(blocksFor(countOf(shape) / kernels::kPerThread + 1)), dim3(kBlock),
+             stream, target, x, bias, countOf(shape), shape.columns);
 }
 
 }  // namespace
 
-void chained(cudaStream_t stream, RowsShape shape, const float* in, const float* bias, const ChainScratch& scratch, float* out) {
+void chained(cudaStream_t stream, RowsShape shape, const float* in, const float* bias, const ChainScratch& scratch,
+             float* out) {
   const size_t count = countOf(shape);
   step<kernels::AddBias>(stream, shape, out, in, bias);
   step<kernels::Cube>(stream, shape, scratch.matrix, out, bias);
@@ -149,8 +151,8 @@ void chained(cudaStream_t stream, RowsShape shape, const float* in, const float*
 
 void fused(cudaStream_t stream, RowsShape shape, const float* in, const float* bias, float* out) {
   const nn::OperationRange range("bias gelu layer norm", 18 * countOf(shape), 2 * matrixBytes(shape));
-  nn::launch(kernels::biasGeluLayerNorm, dim3(blocksFor(static_cast<size_t>(shape.rows))), dim3(kBlock), stream, in, bias, out,
-             shape.rows, shape.columns);
+  nn::launch(kernels::biasGeluLayerNorm, dim3(blocksFor(static_cast<size_t>(shape.rows))), dim3(kBlock), stream, in,
+             bias, out, shape.rows, shape.columns);
 }
 
 }  // namespace plumb::lessons

@@ -137,9 +137,11 @@ void teach(Checks& checks) {
     add("eager chain as a graph", 1, replay[index]);
     checks.expect(one.step < chain[index].step, fmt::format("batch {}: fusing pays", rows),
                   fmt::format("{:.3f} against {:.3f} ms", one.step, chain[index].step));
-    checks.expect(difference < 1e-3, fmt::format("batch {}: both give the same result", rows), fmt::format("{:.1e}", difference));
+    checks.expect(difference < 1e-3, fmt::format("batch {}: both give the same result", rows),
+                  fmt::format("{:.1e}", difference));
     checks.expect(largestDifference(expected, step.result()) < 1e-6, fmt::format("batch {}: so does the graph", rows));
-    checks.expect(replay[index].host < chain[index].host, fmt::format("batch {}: a graph costs the host one launch", rows),
+    checks.expect(replay[index].host < chain[index].host,
+                  fmt::format("batch {}: a graph costs the host one launch", rows),
                   fmt::format("{:.3f} against {:.3f} ms", replay[index].host, chain[index].host));
     ++index;
   }
@@ -156,13 +158,24 @@ int main(int argc, char** argv) {
   using plumb::lessons::g_options;
   return plumb::lessons::runLesson(
       argc, argv,
-      {"small_kernels", "Small kernels: bias + GELU + LayerNorm as a chain, fused, and as a CUDA graph, for two batch sizes.",
+      {"small_kernels",
+       "Small kernels: bias + GELU + LayerNorm as a chain, fused, and as a CUDA graph, for two batch sizes.",
        [](CLI::App& app) {
-         app.add_option("--columns", g_options.columns, "width of a row")->capture_default_str()->check(CLI::Range(8, 65536));
-         app.add_option("--small", g_options.smallBatch, "rows of the small batch")->capture_default_str()->check(CLI::Range(1, 1 << 20));
-         app.add_option("--large", g_options.largeBatch, "rows of the large batch")->capture_default_str()->check(CLI::Range(1, 1 << 20));
-         app.add_option("--layers", g_options.layers, "chains in a step")->capture_default_str()->check(CLI::Range(1, 1000));
-         app.add_option("--steps", g_options.steps, "measured steps")->capture_default_str()->check(CLI::Range(3, 10000));
+         app.add_option("--columns", g_options.columns, "width of a row")
+             ->capture_default_str()
+             ->check(CLI::Range(8, 65536));
+         app.add_option("--small", g_options.smallBatch, "rows of the small batch")
+             ->capture_default_str()
+             ->check(CLI::Range(1, 1 << 20));
+         app.add_option("--large", g_options.largeBatch, "rows of the large batch")
+             ->capture_default_str()
+             ->check(CLI::Range(1, 1 << 20));
+         app.add_option("--layers", g_options.layers, "chains in a step")
+             ->capture_default_str()
+             ->check(CLI::Range(1, 1000));
+         app.add_option("--steps", g_options.steps, "measured steps")
+             ->capture_default_str()
+             ->check(CLI::Range(3, 10000));
        },
        plumb::lessons::teach});
 }

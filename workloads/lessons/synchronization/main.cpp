@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hidden synchronization: reading the loss in every step, and making data on the host that the device could make itself.
+// Hidden synchronization: reading the loss in every step, and making data on the host that the device could make
+// itself.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -33,7 +34,8 @@ class Network {
  public:
   Network() : m_gemm(m_ledger, m_stream) {
     for (int i = 0; i < g_options.layers; ++i) {
-      m_weights.push_back(buffer(nn::Category::kParameter, fmt::format("layer {}/weight", i), g_options.width, g_options.width));
+      m_weights.push_back(
+          buffer(nn::Category::kParameter, fmt::format("layer {}/weight", i), g_options.width, g_options.width));
       nn::initialize(m_stream, m_weights.back(), 0, static_cast<uint64_t>(i), 0.1f, 0.0f);
     }
     for (const char* name : {"even", "odd", "activated"})
@@ -63,7 +65,8 @@ class Network {
   // As loss.item(): a copy that the host waits for.
   float readLoss() const {
     float loss = 0.0f;
-    nn::check(cudaMemcpyAsync(&loss, m_loss.as<float>(), sizeof loss, cudaMemcpyDeviceToHost, m_stream), "reading the loss");
+    nn::check(cudaMemcpyAsync(&loss, m_loss.as<float>(), sizeof loss, cudaMemcpyDeviceToHost, m_stream),
+              "reading the loss");
     m_stream.synchronize();
     return loss;
   }
@@ -71,7 +74,12 @@ class Network {
 
  private:
   nn::Buffer buffer(nn::Category category, const std::string& name, int rows, int columns) {
-    return {m_ledger, m_stream, category, name, nn::Dtype::kFloat32, static_cast<size_t>(rows) * static_cast<size_t>(columns)};
+    return {m_ledger,
+            m_stream,
+            category,
+            name,
+            nn::Dtype::kFloat32,
+            static_cast<size_t>(rows) * static_cast<size_t>(columns)};
   }
 
   nn::Stream m_stream;
@@ -110,7 +118,8 @@ double makeOnHost(size_t count, const nn::Stream& stream, float* target) {
   std::minstd_rand random(1);
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   for (float& value : values) value = uniform(random);
-  nn::check(cudaMemcpyAsync(target, values.data(), count * sizeof(float), cudaMemcpyHostToDevice, stream), "copying the data");
+  nn::check(cudaMemcpyAsync(target, values.data(), count * sizeof(float), cudaMemcpyHostToDevice, stream),
+            "copying the data");
   stream.synchronize();
   return millisecondsSince(start);
 }
@@ -168,10 +177,16 @@ int main(int argc, char** argv) {
       argc, argv,
       {"synchronization", "Hidden synchronization: the loss read in every step, and data made on the host.",
        [](CLI::App& app) {
-         app.add_option("--width", g_options.width, "width of the network")->capture_default_str()->check(CLI::Range(8, 16384));
-         app.add_option("--batch", g_options.batch, "rows of a batch")->capture_default_str()->check(CLI::Range(8, 65536));
+         app.add_option("--width", g_options.width, "width of the network")
+             ->capture_default_str()
+             ->check(CLI::Range(8, 16384));
+         app.add_option("--batch", g_options.batch, "rows of a batch")
+             ->capture_default_str()
+             ->check(CLI::Range(8, 65536));
          app.add_option("--layers", g_options.layers, "layers")->capture_default_str()->check(CLI::Range(1, 100));
-         app.add_option("--steps", g_options.steps, "steps of each loop")->capture_default_str()->check(CLI::Range(2, 100000));
+         app.add_option("--steps", g_options.steps, "steps of each loop")
+             ->capture_default_str()
+             ->check(CLI::Range(2, 100000));
        },
        plumb::lessons::teach});
 }

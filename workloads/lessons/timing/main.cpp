@@ -150,7 +150,8 @@ void teach(Checks& checks) {
   const double unsynchronized = median(last->unsynchronized), synchronized = median(last->synchronized);
   checks.expect(unsynchronized < 0.5 * synchronized, "without synchronize the clock sees the launch, not the work",
                 fmt::format("{:.4f} against {:.4f} ms at n = {}", unsynchronized, synchronized, largest));
-  checks.expect(std::abs(median(last->events) - synchronized) < 0.3 * synchronized, "events agree with synchronize on large work",
+  checks.expect(std::abs(median(last->events) - synchronized) < 0.3 * synchronized,
+                "events agree with synchronize on large work",
                 fmt::format("{:.4f} against {:.4f} ms", median(last->events), synchronized));
 }
 
@@ -162,11 +163,14 @@ int main(int argc, char** argv) {
   using plumb::lessons::g_repeats;
   return plumb::lessons::runLesson(
       argc, argv,
-      {"timing", "Timing GPU work: first calls, and a matmul timed without synchronize, with synchronize, and with events.",
+      {"timing",
+       "Timing GPU work: first calls, and a matmul timed without synchronize, with synchronize, and with events.",
        [](CLI::App& app) {
          app.add_option("--largest", g_largest, "largest n (default: 4096 on a GPU, 1024 on the software device)")
              ->check(CLI::Range(64, 16384));
-         app.add_option("--repeats", g_repeats, "measurements per size")->capture_default_str()->check(CLI::Range(3, 1000));
+         app.add_option("--repeats", g_repeats, "measurements per size")
+             ->capture_default_str()
+             ->check(CLI::Range(3, 1000));
        },
        plumb::lessons::teach});
 }
