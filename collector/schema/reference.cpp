@@ -61,14 +61,27 @@ ColumnDescription parseColumn(const std::string& definition) {
   return column;
 }
 
-// One line inside CREATE TABLE: columns, and the comment behind them, which explains the last one.
-void parseColumnLine(const std::string& line, std::vector<ColumnDescription>& columns) {
+bool isTableRule(const std::string& definition) {
+  for (const char* word : {"UNIQUE", "PRIMARY KEY", "FOREIGN KEY", "CHECK"}) {
+    if (startsWith(definition, word)) return true;
+  }
+  return false;
+}
+
+// One line inside CREATE TABLE: columns, and the comment behind them, which explains the last one; or a rule of the
+// whole table.
+void parseTableLine(const std::string& line, TableDescription& table) {
   const size_t comment = line.find("--");
   for (const std::string& part : splitAtCommas(std::string_view(line).substr(0, comment))) {
-    if (const std::string definition = trim(part); !definition.empty()) columns.push_back(parseColumn(definition));
+    const std::string definition = trim(part);
+    if (isTableRule(definition)) {
+      append(table.description, "`" + definition + "`");
+    } else if (!definition.empty()) {
+      table.columns.push_back(parseColumn(definition));
+    }
   }
-  if (comment != std::string::npos && !columns.empty()) {
-    append(columns.back().meaning, trim(std::string_view(line).substr(comment + 2)));
+  if (comment != std::string::npos && !table.columns.empty()) {
+    append(table.columns.back().meaning, trim(std::string_view(line).substr(comment + 2)));
   }
 }
 
@@ -131,7 +144,7 @@ std::vector<TableDescription> describeTables(std::string_view tablesSql) {
       if (startsWith(line, ")")) {
         inTable = false;
       } else {
-        parseColumnLine(line, tables.back().columns);
+        parseTableLine(line, tables.back());
       }
     } else if (startsWith(line, "--")) {
       append(comment, trim(line.substr(2)));

@@ -298,6 +298,9 @@ TEST_F(RecordingTest, LibraryCallsCountersPluginsThreadsAndDiagnosticsAreRows) {
   PluginRecord plugin{};
   plugin.name = thread.text("cupti");
   plugin.version = thread.text("1");
+  plugin.is_on = 1;
+  thread.write(RecordKind::kPlugin, plugin);
+  plugin.is_on = 0;  // the latest word counts
   thread.write(RecordKind::kPlugin, plugin);
   DiagnosticRecord diagnostic{};
   diagnostic.time_ns = t + 6;

@@ -113,7 +113,8 @@ TEST(Reference, TakesAColumnsMeaningFromTheCommentBehindIt) {
       "CREATE TABLE thing (\n"
       "  id INTEGER PRIMARY KEY,\n"
       "  x INTEGER NOT NULL, y REAL,  -- two, of which this is the last\n"
-      "  value NOT NULL\n"
+      "  value NOT NULL,\n"
+      "  UNIQUE (x, y)\n"
       ");\n"
       "-- More of it.\n"
       "\n"
@@ -121,7 +122,7 @@ TEST(Reference, TakesAColumnsMeaningFromTheCommentBehindIt) {
       "  a TEXT\n"
       ");\n");
   ASSERT_EQ(tables.size(), 2u);
-  EXPECT_EQ(tables[0].description, "A thing. More of it.");
+  EXPECT_EQ(tables[0].description, "A thing. `UNIQUE (x, y)` More of it.");
   EXPECT_THAT(namesOf(tables[0]), testing::ElementsAre("id", "x", "y", "value"));
   EXPECT_EQ(tables[0].columns[2].meaning, "two, of which this is the last");
   EXPECT_EQ(tables[0].columns[3].type, "");
