@@ -110,7 +110,9 @@ CUptiResult Tracer::subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc
     if (holder) *holder = other->name;
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
-  auto* subscriber = new Subscriber{callback, userData, name ? std::string("CUPTI for ") + name : "CUPTI"};
+  m_subscribers.push_back(
+      std::make_unique<Subscriber>(Subscriber{callback, userData, name ? std::string("CUPTI for ") + name : "CUPTI"}));
+  Subscriber* subscriber = m_subscribers.back().get();
   m_subscriber = subscriber;
   *handle = reinterpret_cast<CUpti_SubscriberHandle>(subscriber);
   return CUPTI_SUCCESS;

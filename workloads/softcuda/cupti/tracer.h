@@ -6,8 +6,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "workloads/softcuda/cudart/events.h"
 #include "workloads/softcuda/cupti/activity_buffers.h"
@@ -85,7 +87,8 @@ class Tracer {
     void* userData;
     std::string name;
   };
-  std::atomic<Subscriber*> m_subscriber{nullptr};  // old ones leak: a callback may be running
+  std::vector<std::unique_ptr<Subscriber>> m_subscribers;  // old ones too: a callback may be running
+  std::atomic<Subscriber*> m_subscriber{nullptr};
   std::array<IdSet, kCallbackDomains> m_callbacks;
 };
 

@@ -224,7 +224,7 @@ TEST_F(Copies, BeyondAnAllocationOrInTheWrongDirectionFail) {
   EXPECT_EQ(cudaMemcpy(m_device, local, 8, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy(local, local + 4, 4, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy(m_device, nullptr, 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpy(m_device, local, 8, static_cast<cudaMemcpyKind>(9)), cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(cudaMemcpy(m_device, local, 8, static_cast<cudaMemcpyKind>(7)), cudaErrorInvalidMemcpyDirection);
   EXPECT_EQ(cudaMemset(local, 0, 8), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemset(m_device, 0, kBytes + 1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy(m_device, local, 0, cudaMemcpyHostToDevice), cudaSuccess);
