@@ -3,6 +3,8 @@
 // intrinsics that training kernels use. Included by softcuda_kernel.h only. Semantics are CUDA's; the fast-math
 // variants (__expf …) are computed exactly.
 #pragma once
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -242,4 +244,8 @@ template <class T>
 T __ldg(const T* address) {
   return *address;
 }
-inline long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
+inline long long clock64() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000ll + now.tv_nsec;
+}

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -28,6 +29,27 @@ TEST(Errors, NamesAndTextsAreTheRealOnes) {
     EXPECT_STREQ(cudaGetErrorName(error), name(error));
     EXPECT_STREQ(cudaGetErrorString(error), text(error));
   }
+}
+
+// A program finds every function of NVIDIA's library: what is not implemented fails when it is called, not when it is
+// loaded.
+TEST(Exports, AreAtLeastTheRealOnes) {
+  if (!realRuntime()) GTEST_SKIP() << "NVIDIA's libcudart.so.13 is not here";
+  FILE* symbols = popen("nm -D --defined-only '" PLUMB_CUDA_LIB "/libcudart.so.13'", "r");
+  ASSERT_NE(symbols, nullptr);
+  void* ours = dlopen(SOFTCUDA_LIBRARY_DIR "/libcudart.so.13", RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(ours, nullptr);
+  char name[256];
+  char type = ' ';
+  int functions = 0;
+  while (fscanf(symbols, "%*s %c %255s", &type, name) == 2) {
+    if (type != 'T') continue;
+    name[std::strcspn(name, "@")] = '\0';
+    EXPECT_NE(dlsym(ours, name), nullptr) << name;
+    ++functions;
+  }
+  pclose(symbols);
+  EXPECT_GT(functions, 300);
 }
 
 TEST(Errors, TheLastOneIsPerThreadAndClearedByReading) {
