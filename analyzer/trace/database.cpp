@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/trace/database.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <unistd.h>
@@ -144,7 +145,7 @@ bool hasContent(const std::string& path) {
 
 bool folderIsWritable(const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path();
-  return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+  return faccessat(AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK, AT_EACCESS) == 0;
 }
 
 }  // namespace
@@ -260,6 +261,11 @@ Status Database::prepareForStrangers() {
   return execute("PRAGMA cell_size_check=ON");
 }
 
+bool Database::isBlank() {
+  auto tables = prepare("SELECT 1 FROM main.sqlite_schema LIMIT 1");
+  return tables.ok() && !tables.value().next() && tables.value().status().ok();
+}
+
 Status Database::checkKind() {
   int64_t numbers[2] = {};
   const char* pragmas[2] = {"PRAGMA main.application_id", "PRAGMA main.user_version"};
@@ -271,6 +277,11 @@ Status Database::checkKind() {
       return status.ok() ? Status(errorHere()) : status;
     }
     numbers[i] = statement.value().integer(0);
+  }
+  if (numbers[0] == 0 && isBlank()) {
+    return Error{
+        fmt::format("{} holds nothing yet: its recording has just begun, or it was copied without its log {}-wal.",
+                    m_path, m_path)};
   }
   if (numbers[0] != schema::kApplicationId) {
     return Error{fmt::format("{} is not a Plumbline file: it is an SQLite database of another program.", m_path)};

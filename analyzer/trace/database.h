@@ -100,6 +100,7 @@ class Database {
       : m_handle(std::move(handle)), m_path(std::move(path)) {}
   [[nodiscard]] Status prepareForStrangers();
   [[nodiscard]] Status checkKind();
+  [[nodiscard]] bool isBlank();  // without any table
   [[nodiscard]] Status checkTables();
   [[nodiscard]] Status createViews();
   [[nodiscard]] Status execute(const char* sql);

@@ -206,16 +206,38 @@ TEST(Live, RowsAppearWhileTheFileIsOpen) {
   sqlite3_close(writer);
 }
 
+TEST(Live, CopiedWithoutItsLog) {
+  const TraceFile file, copy;
+  const std::string path = file.path() + ".wal.sqlite";
+  sqlite3* writer = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &writer), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(writer, "PRAGMA journal_mode = WAL; PRAGMA application_id = 1347177794; CREATE TABLE kernel(id)",
+                   nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  writeText(copy.path(), readAll(path));
+  EXPECT_THAT(errorOf(Trace::open(copy.path())), HasSubstr("copied without its log"));
+  sqlite3_close(writer);
+  std::filesystem::remove(path);
+}
+
 TEST(Live, LogFileInAFolderThatCannotBeWritten) {
-  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
   const TraceFile file;
   const std::string folder = file.path() + ".folder";
   std::filesystem::create_directory(folder);
   const std::string path = folder + "/run.sqlite";
   makeTrace(path, "PRAGMA journal_mode = WAL");
-  chmod(folder.c_str(), 0500);
+  chmod(folder.c_str(), 0555);
+  const uid_t user = geteuid();
+  if (user == 0) {
+    ASSERT_EQ(seteuid(65534), 0);  // root may write everywhere
+  }
   EXPECT_EQ(errorOf(Trace::open(path)), "");
-  chmod(folder.c_str(), 0700);
+  EXPECT_FALSE(std::filesystem::exists(path + "-shm"));
+  if (user == 0) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  chmod(folder.c_str(), 0755);
   std::filesystem::remove_all(folder);
 }
 
