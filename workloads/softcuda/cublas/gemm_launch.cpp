@@ -2,6 +2,8 @@
 // A GEMM as a kernel on a stream: its name, its grid, and the hand-over to the stream's worker.
 #include <array>
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -58,6 +60,34 @@ std::string makeName(const Gemm& gemm) {
   }
   if (gemm.activation != Activation::kNone) {
     name += gemm.activation == Activation::kRelu ? "_relu" : "_gelu";
+  }
+  return name;
+}
+
+unsigned tiles(int64_t length) { return static_cast<unsigned>((length + kTile - 1) / kTile); }
+
+void runKernel(void* context) {
+  const std::unique_ptr<Gemm> gemm(static_cast<Gemm*>(context));
+  runGemm(*gemm, softcuda_threads());
+}
+
+}  // namespace
+
+const char* kernelName(const Gemm& gemm) {
+  // Names are made once and never freed: records keep the pointers.
+  static std::array<std::atomic<const char*>, 4 * 4 * 5 * 4 * 2 * 3> names{};
+  size_t index = static_cast<size_t>(gemm.ab_type) * 4 + static_cast<size_t>(gemm.c_type);
+  index = index * 5 + static_cast<size_t>(gemm.compute);
+  index = index * 4 + (gemm.transpose_a ? 2 : 0) + (gemm.transpose_b ? 1 : 0);
+  index = (index * 2 + (gemm.bias ? 1 : 0)) * 3 + static_cast<size_t>(gemm.activation);
+  const char* name = names[index].load(std::memory_order_acquire);
+  if (!name) {
+    char* const made = strdup(makeName(gemm).c_str());
+    if (names[index].compare_exchange_strong(name, made)) {
+      name = made;
+    } else {
+      std::free(made);
+    }
   }
   return name;
 }
