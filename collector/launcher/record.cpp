@@ -114,9 +114,9 @@ void report(RecorderProcess& recorder, CommandRun& command, const Plan& plan, bo
                     summary.file));
     return;
   }
-  std::string line =
-      fmt::format("{} events of {} process{} in {}", summary.fixed.event_count, summary.fixed.process_count,
-                  summary.fixed.process_count == 1 ? "" : "es", summary.file);
+  std::string line = fmt::format("{} event{} of {} process{} in {}", summary.fixed.event_count,
+                                 summary.fixed.event_count == 1 ? "" : "s", summary.fixed.process_count,
+                                 summary.fixed.process_count == 1 ? "" : "es", summary.file);
   if (summary.fixed.dropped_count != 0) {
     line += fmt::format("; {} more were lost", summary.fixed.dropped_count);
   }

@@ -28,7 +28,7 @@ TEST_F(Record, GivesTheCommandsExitCodeAndOutput) {
   const Outcome outcome = run(record({"-o", "run.sqlite", kProgram, "return"}));
   EXPECT_EQ(outcome.exitCode, 7);
   EXPECT_EQ(outcome.output, "");
-  EXPECT_THAT(outcome.errors, testing::MatchesRegex("plumb: [0-9]+ events of 1 process in .*/run\\.sqlite\n"));
+  EXPECT_THAT(outcome.errors, testing::MatchesRegex("plumb: [0-9]+ events? of 1 process in .*/run\\.sqlite\n"));
   EXPECT_EQ(Database(file("run.sqlite")).text("SELECT name FROM ranges"), "only");
 }
 
