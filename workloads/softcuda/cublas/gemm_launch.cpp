@@ -92,34 +92,6 @@ const char* kernelName(const Gemm& gemm) {
   return name;
 }
 
-unsigned tiles(int64_t length) { return static_cast<unsigned>((length + kTile - 1) / kTile); }
-
-void runKernel(void* context) {
-  const std::unique_ptr<Gemm> gemm(static_cast<Gemm*>(context));
-  runGemm(*gemm, softcuda_threads());
-}
-
-}  // namespace
-
-const char* kernelName(const Gemm& gemm) {
-  // Names are made once and never freed: records keep the pointers.
-  static std::array<std::atomic<const char*>, 4 * 4 * 5 * 4 * 2 * 3> names{};
-  size_t index = static_cast<size_t>(gemm.ab_type) * 4 + static_cast<size_t>(gemm.c_type);
-  index = index * 5 + static_cast<size_t>(gemm.compute);
-  index = index * 4 + (gemm.transpose_a ? 2 : 0) + (gemm.transpose_b ? 1 : 0);
-  index = (index * 2 + (gemm.bias ? 1 : 0)) * 3 + static_cast<size_t>(gemm.activation);
-  const char* name = names[index].load(std::memory_order_acquire);
-  if (!name) {
-    const std::string* made = new std::string(makeName(gemm));
-    if (names[index].compare_exchange_strong(name, made->c_str())) {
-      name = made->c_str();
-    } else {
-      delete made;
-    }
-  }
-  return name;
-}
-
 }  // namespace softcublas
 
 extern "C" __attribute__((visibility("default"))) cudaError_t softcublas_gemm(cudaStream_t stream,
