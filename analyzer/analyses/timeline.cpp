@@ -233,6 +233,8 @@ class Loader {
           const auto nameId = s.id<StringId>(6);
           const bool communicates =
               communication.isCommunication(ProcessId(process), Correlation(s.integer(5)), nameId);
+          m_timeline.communicationByName |=
+              communicates && communication.source(ProcessId(process)) == CommunicationSource::Names;
           const auto note = m_collectiveNotes.find({process, s.integer(5)});
           streamTrack(process, s.integer(1))
               .push_back({s.integer(2), s.integer(3), s.integer(4), s.integer(5), nameOf(nameId),

@@ -101,6 +101,7 @@ struct Timeline {
   size_t sliceCount = 0;
   size_t untimedCount = 0;  // events left out because CUPTI gave them no usable time
   bool softwareDevice = false;
+  bool communicationByName = false;  // of some process: it has no collective records that lead to kernels
 
   [[nodiscard]] const Slice& slice(const SliceRef& ref) const {
     return processes[ref.process].tracks[ref.track].lanes[ref.lane].slices[ref.index];

@@ -17,6 +17,89 @@ Status forEachRow(Database& database, std::string_view sql, Take&& take) {
   return rows.value().status();
 }
 
+Status readInfo(Database& database, TraceInfo& info) {
+  return forEachRow(database, "SELECT key, value FROM main.meta", [&](Statement& row) {
+    const std::string_view key = row.text(0);
+    if (key == "host") info.host = row.text(1);
+    if (key == "command") info.command = row.text(1);
+    if (key == "recorder_version") info.recorderVersion = row.text(1);
+    if (key == "session_start_realtime_ns") info.sessionStartRealtimeNs = row.integer(1);
+    if (key == "complete") info.complete = row.text(1) == "1";
+  });
+}
+
+Status readProcesses(Database& database, std::vector<Process>& processes) {
+  return forEachRow(
+      database,
+      "SELECT p.id, p.rank, p.local_rank, p.world_size, p.pid, h.text, s.text, c.text, p.start_ns, p.end_ns, p.ended"
+      " FROM main.process p LEFT JOIN main.string h ON h.id = p.host_id LEFT JOIN main.string s ON s.id = p.program_id"
+      " LEFT JOIN main.string c ON c.id = p.command_id ORDER BY p.rank IS NULL, p.rank, p.id",
+      [&](Statement& row) {
+        Process p;
+        p.id = row.id<ProcessId>(0);
+        p.rank = row.optionalInteger(1);
+        p.localRank = row.optionalInteger(2);
+        p.worldSize = row.optionalInteger(3);
+        p.pid = row.integer(4);
+        p.host = row.text(5);
+        p.program = row.text(6);
+        p.command = row.text(7);
+        p.start = row.time(8);
+        if (!row.isNull(9)) p.end = row.time(9);
+        p.ended = row.text(10);
+        processes.push_back(std::move(p));
+      });
+}
+
+Status readDevices(Database& database, std::vector<Device>& devices) {
+  return forEachRow(database,
+                    "SELECT d.id, d.process_id, d.ordinal, s.text, d.kind, d.uuid, d.compute_major, d.compute_minor,"
+                    " d.multiprocessor_count, d.memory_bytes, d.memory_bandwidth_bytes_per_s, d.core_clock_hz"
+                    " FROM main.device d LEFT JOIN main.string s ON s.id = d.name_id ORDER BY d.id",
+                    [&](Statement& row) {
+                      Device d;
+                      d.id = row.id<DeviceId>(0);
+                      d.process = row.id<ProcessId>(1);
+                      d.ordinal = row.integer(2);
+                      d.name = row.text(3);
+                      d.isSoftware = row.text(4) == "software";
+                      d.uuid = row.text(5);
+                      d.computeMajor = row.integer(6);
+                      d.computeMinor = row.integer(7);
+                      d.multiprocessorCount = row.integer(8);
+                      d.memoryBytes = row.integer(9);
+                      d.memoryBandwidthBytesPerSecond = row.integer(10);
+                      d.coreClockHz = row.integer(11);
+                      devices.push_back(std::move(d));
+                    });
+}
+
+Status readStreams(Database& database, std::vector<Stream>& streams) {
+  return forEachRow(database,
+                    "SELECT t.id, t.process_id, t.device_id, t.context, t.number, s.text FROM main.stream t"
+                    " LEFT JOIN main.string s ON s.id = t.name_id ORDER BY t.id",
+                    [&](Statement& row) {
+                      Stream s;
+                      s.id = row.id<StreamId>(0);
+                      s.process = row.id<ProcessId>(1);
+                      if (!row.isNull(2)) s.device = row.id<DeviceId>(2);
+                      s.context = row.integer(3);
+                      s.number = row.integer(4);
+                      s.name = row.text(5).empty() ? fmt::format("stream {}", s.number) : std::string(row.text(5));
+                      streams.push_back(std::move(s));
+                    });
+}
+
+Status readThreads(Database& database, std::vector<Thread>& threads) {
+  return forEachRow(
+      database,
+      "SELECT t.id, t.process_id, t.tid, s.text FROM main.thread t LEFT JOIN main.string s ON s.id = t.name_id ORDER "
+      "BY t.id",
+      [&](Statement& row) {
+        threads.push_back({row.id<ThreadId>(0), row.id<ProcessId>(1), row.integer(2), std::string(row.text(3))});
+      });
+}
+
 template <class Row, class RowId>
 const Row* findById(const std::vector<Row>& rows, RowId id) {
   const auto found = std::find_if(rows.begin(), rows.end(), [id](const Row& row) { return row.id == id; });
@@ -52,85 +135,11 @@ Status Trace::refresh() {
   std::vector<Stream> streams;
   std::vector<Thread> threads;
   Database& database = *m_database;
-
-  Status read = forEachRow(database, "SELECT key, value FROM main.meta", [&](Statement& row) {
-    const std::string_view key = row.text(0);
-    if (key == "host") info.host = row.text(1);
-    if (key == "command") info.command = row.text(1);
-    if (key == "recorder_version") info.recorderVersion = row.text(1);
-    if (key == "session_start_realtime_ns") info.sessionStartRealtimeNs = row.integer(1);
-    if (key == "complete") info.complete = row.text(1) == "1";
-  });
-  if (!read.ok()) return read;
-
-  read = forEachRow(
-      database,
-      "SELECT p.id, p.rank, p.local_rank, p.world_size, p.pid, h.text, s.text, c.text, p.start_ns, p.end_ns, p.ended"
-      " FROM main.process p LEFT JOIN main.string h ON h.id = p.host_id LEFT JOIN main.string s ON s.id = p.program_id"
-      " LEFT JOIN main.string c ON c.id = p.command_id ORDER BY p.rank IS NULL, p.rank, p.id",
-      [&](Statement& row) {
-        Process p;
-        p.id = row.id<ProcessId>(0);
-        p.rank = row.optionalInteger(1);
-        p.localRank = row.optionalInteger(2);
-        p.worldSize = row.optionalInteger(3);
-        p.pid = row.integer(4);
-        p.host = row.text(5);
-        p.program = row.text(6);
-        p.command = row.text(7);
-        p.start = row.time(8);
-        if (!row.isNull(9)) p.end = row.time(9);
-        p.ended = row.text(10);
-        processes.push_back(std::move(p));
-      });
-  if (!read.ok()) return read;
-
-  read = forEachRow(database,
-                    "SELECT d.id, d.process_id, d.ordinal, s.text, d.kind, d.uuid, d.compute_major, d.compute_minor,"
-                    " d.multiprocessor_count, d.memory_bytes, d.memory_bandwidth_bytes_per_s, d.core_clock_hz"
-                    " FROM main.device d LEFT JOIN main.string s ON s.id = d.name_id ORDER BY d.id",
-                    [&](Statement& row) {
-                      Device d;
-                      d.id = row.id<DeviceId>(0);
-                      d.process = row.id<ProcessId>(1);
-                      d.ordinal = row.integer(2);
-                      d.name = row.text(3);
-                      d.isSoftware = row.text(4) == "software";
-                      d.uuid = row.text(5);
-                      d.computeMajor = row.integer(6);
-                      d.computeMinor = row.integer(7);
-                      d.multiprocessorCount = row.integer(8);
-                      d.memoryBytes = row.integer(9);
-                      d.memoryBandwidthBytesPerSecond = row.integer(10);
-                      d.coreClockHz = row.integer(11);
-                      devices.push_back(std::move(d));
-                    });
-  if (!read.ok()) return read;
-
-  read = forEachRow(database,
-                    "SELECT t.id, t.process_id, t.device_id, t.context, t.number, s.text FROM main.stream t"
-                    " LEFT JOIN main.string s ON s.id = t.name_id ORDER BY t.id",
-                    [&](Statement& row) {
-                      Stream s;
-                      s.id = row.id<StreamId>(0);
-                      s.process = row.id<ProcessId>(1);
-                      if (!row.isNull(2)) s.device = row.id<DeviceId>(2);
-                      s.context = row.integer(3);
-                      s.number = row.integer(4);
-                      s.name = row.text(5).empty() ? fmt::format("stream {}", s.number) : std::string(row.text(5));
-                      streams.push_back(std::move(s));
-                    });
-  if (!read.ok()) return read;
-
-  read = forEachRow(
-      database,
-      "SELECT t.id, t.process_id, t.tid, s.text FROM main.thread t LEFT JOIN main.string s ON s.id = t.name_id ORDER "
-      "BY t.id",
-      [&](Statement& row) {
-        threads.push_back({row.id<ThreadId>(0), row.id<ProcessId>(1), row.integer(2), std::string(row.text(3))});
-      });
-  if (!read.ok()) return read;
-
+  if (Status read = readInfo(database, info); !read.ok()) return read;
+  if (Status read = readProcesses(database, processes); !read.ok()) return read;
+  if (Status read = readDevices(database, devices); !read.ok()) return read;
+  if (Status read = readStreams(database, streams); !read.ok()) return read;
+  if (Status read = readThreads(database, threads); !read.ok()) return read;
   m_info = std::move(info);
   m_processes = std::move(processes);
   m_devices = std::move(devices);
