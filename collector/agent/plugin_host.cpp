@@ -181,17 +181,33 @@ size_t listFolder(const char* folder, FileName (&names)[kMaxPlugins]) noexcept {
   return count;
 }
 
+// What was built with this library and is wanted, but is not in its folder.
+void reportMissing(const char* folder, const FileName* names, size_t count) noexcept {
+  for (const char* plugin : {PLUMB_SHIPPED_PLUGINS}) {
+    const bool found = std::any_of(names, names + count, [plugin](const FileName& name) {
+      return std::string_view{name, std::strlen(name) - 3} == plugin;
+    });
+    if (!found && pluginWanted(plugin)) {
+      refuse(plugin, "its file is missing; build or install it again in ", folder);
+    }
+  }
+}
+
 }  // namespace
 
 void loadAll() noexcept {
   char folder[PATH_MAX];
-  if (const char* chosen = setting("plugin_dir"); chosen != nullptr) {
+  const char* chosen = setting("plugin_dir");
+  if (chosen != nullptr) {
     TextBuffer(folder).add(chosen);
   } else if (!besideLibrary("plumb/plugins", folder, sizeof folder)) {
     return;
   }
   FileName names[kMaxPlugins];
   const size_t count = listFolder(folder, names);
+  if (chosen == nullptr && count > 0) {
+    reportMissing(folder, names, count);
+  }
   if (count == 0) {
     char message[PATH_MAX + 160];
     TextBuffer(message)

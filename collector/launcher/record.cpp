@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include "collector/launcher/command.h"
 #include "collector/launcher/environment.h"
@@ -35,6 +36,18 @@ struct Plan {
   std::string output;
   std::string plugins;
 };
+
+// A lane that is named but not installed would silently record nothing.
+Status checkPlugins(const std::string& names, const Installation& installation) {
+  std::istringstream list(names);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (!name.empty() && !fs::exists(fs::path(installation.plugins) / (name + ".so"))) {
+      return Error{fmt::format("There is no plugin '{}' in {}. `plumb doctor` lists those that are there.", name,
+                               installation.plugins)};
+    }
+  }
+  return Unit{};
+}
 
 // Everything that can be refused is refused here, before anything is made.
 Result<Plan> makePlan(const RecordOptions& options) {
@@ -65,6 +78,11 @@ Result<Plan> makePlan(const RecordOptions& options) {
   if (options.device == "software" && !fs::exists(plan.installation.softwareDevice)) {
     return Error{fmt::format("The software device is missing: {}. Build the workloads, or leave out --device software.",
                              plan.installation.softwareDevice)};
+  }
+  for (const std::string& names : {options.plugins, fmt::format("{}", fmt::join(options.withoutPlugins, ","))}) {
+    if (Status known = checkPlugins(names, plan.installation); !known.ok()) {
+      return known.error();
+    }
   }
   if (!options.withoutPlugins.empty()) {
     plan.plugins = fmt::format("-{}", fmt::join(options.withoutPlugins, ",-"));
