@@ -62,6 +62,9 @@ MainWindow::~MainWindow() = default;
 void MainWindow::buildMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
+  file->addAction(tr("&Reload"), QKeySequence::Refresh, this, [this] {
+    if (m_data) open(toQString(m_data->path));
+  });
   file->addSeparator();
   file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
 

@@ -9,6 +9,7 @@
 #include "gui/charts/memory_chart.h"
 #include "gui/charts/roofline_chart.h"
 #include "gui/pages/scenes.h"
+#include "gui/timeline/legend.h"
 #include "gui/timeline/timeline_painter.h"
 
 namespace plumb::gui {
@@ -171,7 +172,7 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
   painter.setBrush(Qt::NoBrush);
   painter.drawRect(QRectF(QPointF(kMargin - 0.5, head - 0.5), scene.size));
   const double legendTop = head + scene.size.height() + 8;
-  const double taken = paintLegend(painter, shown, theme, QPointF(kMargin, legendTop), width - 2 * kMargin);
+  const double taken = paintLegend(painter, legendOf(shown), theme, QPointF(kMargin, legendTop), width - 2 * kMargin);
   if (layout.height() > scene.plot().height() + 1 && legendTop + taken + 16 < height) {
     painter.setPen(theme.marker);
     painter.drawText(

@@ -16,6 +16,7 @@ TimelinePage::TimelinePage(ViewState& state, QWidget* parent)
       m_searchBox(new QLineEdit(this)),
       m_searchLabel(new QLabel(this)),
       m_view(new TimelineView(state, this)),
+      m_legend(new LegendBar(this)),
       m_details(new DetailsPane(state, this)) {
   m_searchBox->setPlaceholderText(tr("Search names (Ctrl+F)"));
   m_searchBox->setClearButtonEnabled(true);
@@ -47,6 +48,7 @@ TimelinePage::TimelinePage(ViewState& state, QWidget* parent)
   layout->setContentsMargins(6, 6, 6, 0);
   layout->addLayout(bar);
   layout->addWidget(splitter, 1);
+  layout->addWidget(m_legend);
 
   connect(m_searchBox, &QLineEdit::textChanged, &m_state, &ViewState::setSearch);
   connect(m_searchBox, &QLineEdit::returnPressed, this, [this] { findNext(1); });
@@ -59,6 +61,7 @@ TimelinePage::TimelinePage(ViewState& state, QWidget* parent)
 void TimelinePage::setData(std::shared_ptr<const TraceData> trace) {
   m_data = std::move(trace);
   m_view->setTimeline(m_data ? m_data->timeline : nullptr);
+  m_legend->setEntries(m_data ? legendOf(*m_data->timeline) : std::vector<LegendEntry>{});
   m_details->setData(m_data);
   searchChanged();
 }

@@ -8,6 +8,7 @@
 #include "gui/pages/details_pane.h"
 #include "gui/state/search.h"
 #include "gui/state/view_state.h"
+#include "gui/timeline/legend.h"
 #include "gui/timeline/timeline_view.h"
 
 class QLabel;
@@ -35,6 +36,7 @@ class TimelinePage : public QWidget {
   QLineEdit* m_searchBox;
   QLabel* m_searchLabel;
   TimelineView* m_view;
+  LegendBar* m_legend;
   DetailsPane* m_details;
 };
 

@@ -298,51 +298,6 @@ void paintTimeline(QPainter& painter, const TimelineScene& scene) {
   paintMeasured(painter, scene);
 }
 
-double paintLegend(QPainter& painter, const timeline::Timeline& timeline, const Theme& theme, QPointF topLeft,
-                   double width) {
-  static constexpr std::array<std::pair<SliceKind, const char*>, 9> kEntries{
-      {{SliceKind::kKernel, "compute kernel"},
-       {SliceKind::kCommunication, "communication kernel"},
-       {SliceKind::kCopy, "memory copy"},
-       {SliceKind::kSet, "memory set"},
-       {SliceKind::kCollective, "collective (NCCL)"},
-       {SliceKind::kApiCall, "CUDA API call"},
-       {SliceKind::kSynchronization, "synchronization"},
-       {SliceKind::kRange, "NVTX range (coloured by name)"},
-       {SliceKind::kStep, "training step"}}};
-  std::array<bool, kEntries.size()> present{};
-  for (const auto& process : timeline.processes) {
-    for (const auto& track : process.tracks) {
-      for (const auto& lane : track.lanes) {
-        // The kinds of a lane differ only on streams; the start of a lane is enough for the others.
-        const size_t lookedAt =
-            (track.kind == timeline::TrackKind::kStream || track.kind == timeline::TrackKind::kApiCalls)
-                ? lane.slices.size()
-                : std::min<size_t>(lane.slices.size(), 1);
-        for (size_t i = 0; i < lookedAt; ++i) present[static_cast<size_t>(lane.slices[i].kind)] = true;
-      }
-    }
-  }
-  const QFontMetricsF metrics(painter.font());
-  const double line = metrics.height() + 6;
-  double x = topLeft.x();
-  double y = topLeft.y();
-  for (const auto& [kind, text] : kEntries) {
-    if (!present[static_cast<size_t>(kind)]) continue;
-    const double needed = 12 + 6 + metrics.horizontalAdvance(QLatin1String(text)) + 18;
-    if (x + needed > topLeft.x() + width && x > topLeft.x()) {
-      x = topLeft.x();
-      y += line;
-    }
-    painter.fillRect(QRectF(x, y + (line - 11) / 2, 11, 11), theme.kind(kind));
-    painter.setPen(theme.text);
-    painter.drawText(QRectF(x + 17, y, needed, line),
-                     static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine), QLatin1String(text));
-    x += needed;
-  }
-  return y + line - topLeft.y();
-}
-
 QString describe(const timeline::Timeline& timeline, const SliceRef& ref, double originNs) {
   const Slice& slice = timeline.slice(ref);
   const auto& process = timeline.processes[ref.process];

@@ -46,10 +46,6 @@ struct TimelineScene {
 
 void paintTimeline(QPainter& painter, const TimelineScene& scene);
 
-// The colours in use, left to right from topLeft, within width; returns the height taken.
-double paintLegend(QPainter& painter, const timeline::Timeline& timeline, const Theme& theme, QPointF topLeft,
-                   double width);
-
 // Several lines of plain text about a slice, for a tooltip.
 [[nodiscard]] QString describe(const timeline::Timeline& timeline, const timeline::SliceRef& ref, double originNs);
 

@@ -74,6 +74,7 @@ TEST(Timeline, HasTheTracksOfEveryRankInOrder) {
                                    TrackKind::kCollectives, TrackKind::kStream, TrackKind::kStream));
   EXPECT_EQ(all.steps.size(), 6u);
   EXPECT_TRUE(all.softwareDevice);
+  EXPECT_FALSE(all.communicationByName);
 }
 
 TEST(Timeline, TiesAKernelToItsLaunch) {
@@ -103,6 +104,27 @@ TEST(Timeline, TiesAKernelToItsLaunch) {
   EXPECT_THAT(linkedSlices(all, kernel), testing::ElementsAre(call));
   EXPECT_THAT(linkedSlices(all, call), testing::ElementsAre(kernel));
   EXPECT_TRUE(linkedSlices(all, SliceRef{0, 1, 0, 1}).empty());
+}
+
+TEST(Timeline, SaysWhenANameDecidedWhatIsCommunication) {
+  const Folder folder;
+  const std::string path = folder.path("trace.sqlite");
+  {
+    TraceBuilder builder(path);
+    const int64_t process = builder.addRank(0);
+    const int64_t device = builder.addDevice(process);
+    const int64_t stream = builder.addStream(process, device, 7);
+    builder.addKernel({process, device, stream, 200, 50}, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+    builder.addKernel({process, device, stream, 300, 50}, "gemm");
+  }
+  auto trace = Trace::open(path);
+  ASSERT_TRUE(trace.ok());
+  const auto loaded = loadTimeline(trace.value());
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_TRUE(loaded.value().communicationByName);
+  const auto& slices = loaded.value().processes[0].tracks[0].lanes[0].slices;
+  EXPECT_EQ(slices[0].kind, SliceKind::kCommunication);
+  EXPECT_EQ(slices[1].kind, SliceKind::kKernel);
 }
 
 TEST(Timeline, StopsWhenToldSo) {
