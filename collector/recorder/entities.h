@@ -10,9 +10,8 @@
 
 #include "collector/api/records.h"
 #include "collector/recorder/roofs.h"
-#include "collector/recorder/rows.h"
+#include "collector/recorder/storage.h"
 #include "collector/recorder/string_table.h"
-#include "collector/recorder/writer.h"
 
 namespace plumb::recorder {
 

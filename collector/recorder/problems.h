@@ -6,9 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "collector/recorder/rows.h"
-#include "collector/recorder/writer.h"
+#include "collector/recorder/storage.h"
 
 namespace plumb::recorder {
 

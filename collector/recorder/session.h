@@ -6,8 +6,8 @@
 #include <string>
 
 #include "collector/recorder/roofs.h"
+#include "collector/recorder/storage.h"
 #include "collector/recorder/string_table.h"
-#include "collector/recorder/writer.h"
 
 namespace plumb::recorder {
 

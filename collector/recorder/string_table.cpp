@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/recorder/string_table.h"
 
-#include "collector/recorder/kernel_name.h"
-#include "collector/recorder/utf8.h"
+#include "collector/schema/kernel_name.h"
+#include "collector/schema/utf8.h"
 
 namespace plumb::recorder {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "collector/api/records.h"
-#include "collector/recorder/writer.h"
+#include "collector/recorder/storage.h"
 
 namespace plumb::recorder {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "collector/recorder/database.h"
+#include "collector/recorder/storage.h"
 #include "collector/schema/result.h"
 
 namespace plumb::recorder {

@@ -78,7 +78,7 @@ TEST(Includes, OnlyTheWriterAndTheAnalyzersStorageKnowSqlite) {
     if (startsWith(file.path, "tests/")) continue;
     for (const std::string& include : file.includes) {
       if (include != "sqlite3.h") continue;
-      EXPECT_TRUE(startsWith(file.path, "collector/recorder/") || startsWith(file.path, "analyzer/"))
+      EXPECT_TRUE(startsWith(file.path, "collector/schema/") || startsWith(file.path, "analyzer/"))
           << file.path << " includes sqlite3.h";
     }
   }

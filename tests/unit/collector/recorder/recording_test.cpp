@@ -417,7 +417,7 @@ TEST_F(RecordingTest, NobodyElseCanWriteIntoTheFileWhileItGrows) {
     m_recording->drain();
     ::usleep(300'000);
     m_recording->drain();
-    auto intruder = recorder::Database::open(path());
+    auto intruder = schema::Database::open(path());
     ASSERT_TRUE(intruder.ok());
     EXPECT_FALSE(intruder.value().execute("PRAGMA busy_timeout=1; DELETE FROM kernel").ok());
   }

@@ -12,7 +12,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace plumb::recorder {
+namespace plumb::schema {
 
 struct CloseDatabase {
   void operator()(sqlite3* database) const noexcept;
@@ -72,4 +72,4 @@ class Database {
   std::unique_ptr<sqlite3, CloseDatabase> m_database;
 };
 
-}  // namespace plumb::recorder
+}  // namespace plumb::schema

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/recorder/writer.h"
+#include "collector/schema/writer.h"
 
-namespace plumb::recorder {
+namespace plumb::schema {
 
 namespace {
 // A reader sees events after a quarter of a second; larger batches are not measurably faster.
@@ -72,4 +72,4 @@ Database Writer::release() && noexcept {
   return std::move(m_database);
 }
 
-}  // namespace plumb::recorder
+}  // namespace plumb::schema

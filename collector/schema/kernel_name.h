@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace plumb::recorder {
+namespace plumb::schema {
 
 // The demangled name; a name that is not mangled (softgemm_bf16_tn, ncclDevKernel_…) as it is.
 [[nodiscard]] std::string demangle(const std::string& mangled);
@@ -15,4 +15,4 @@ namespace plumb::recorder {
 // A name that does not look like a C++ function is returned as it is. Never empty unless the name is.
 [[nodiscard]] std::string shortKernelName(std::string_view demangled);
 
-}  // namespace plumb::recorder
+}  // namespace plumb::schema

@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   if (out == nullptr) fail(std::string("cannot write ") + argv[1]);
   std::fputs(
       "// Generated from collector/schema/tables.sql by generate_rows.cpp.\n#pragma once\n#include <array>\n#include "
-      "<cstdint>\n#include <optional>\n#include <string_view>\n#include <variant>\n\nnamespace plumb::recorder {\n\n"
+      "<cstdint>\n#include <optional>\n#include <string_view>\n#include <variant>\n\nnamespace plumb::schema {\n\n"
       "using Value = std::variant<int64_t, double, std::string_view>;\n\n"
       "struct TableText {\n  const char* name;\n  const char* values;\n};\n\n",
       out);
@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
   }
   std::fprintf(out, "// By kTable.\ninline constexpr std::array<TableText, %zu> kTables = {{\n%s}};\n\n", index,
                texts.c_str());
-  std::fputs("}  // namespace plumb::recorder\n", out);
+  std::fputs("}  // namespace plumb::schema\n", out);
   sqlite3_close(database);
   return std::fclose(out) == 0 ? 0 : 1;
 }

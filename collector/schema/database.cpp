@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/recorder/database.h"
+#include "collector/schema/database.h"
 
 #include <sqlite3.h>
 
-namespace plumb::recorder {
+namespace plumb::schema {
 
 void CloseDatabase::operator()(sqlite3* database) const noexcept { sqlite3_close_v2(database); }
 void FinalizeStatement::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
@@ -68,4 +68,4 @@ bool Database::isBusy() const { return sqlite3_errcode(m_database.get()) == SQLI
 
 bool Database::isConstraintViolation() const { return sqlite3_errcode(m_database.get()) == SQLITE_CONSTRAINT; }
 
-}  // namespace plumb::recorder
+}  // namespace plumb::schema

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/recorder/kernel_name.h"
+#include "collector/schema/kernel_name.h"
 
 #include <gtest/gtest.h>
 
-namespace plumb::recorder {
+namespace plumb::schema {
 namespace {
 
 struct Name {
@@ -42,4 +42,4 @@ TEST(Demangle, LeavesAloneWhatIsNotMangled) {
 }
 
 }  // namespace
-}  // namespace plumb::recorder
+}  // namespace plumb::schema

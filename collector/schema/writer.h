@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "collector/recorder/database.h"
-#include "collector/recorder/rows.h"
+#include "collector/schema/database.h"
 #include "collector/schema/result.h"
+#include "collector/schema/rows.h"
 
-namespace plumb::recorder {
+namespace plumb::schema {
 
 class Writer {
  public:
@@ -90,4 +90,4 @@ class Writer {
   std::string m_failure;
 };
 
-}  // namespace plumb::recorder
+}  // namespace plumb::schema

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-namespace plumb::recorder {
+namespace plumb::schema {
 
 // Well-formed UTF-8 without zero bytes.
 [[nodiscard]] bool isUtf8(std::string_view text) noexcept;
 // The text with every byte that is not part of a well-formed character replaced by '?'.
 [[nodiscard]] std::string toUtf8(std::string_view text);
 
-}  // namespace plumb::recorder
+}  // namespace plumb::schema

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/recorder/utf8.h"
+#include "collector/schema/utf8.h"
 
 #include <cstdint>
 
-namespace plumb::recorder {
+namespace plumb::schema {
 
 namespace {
 
@@ -47,4 +47,4 @@ std::string toUtf8(std::string_view text) {
   return result;
 }
 
-}  // namespace plumb::recorder
+}  // namespace plumb::schema

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/recorder/kernel_name.h"
+#include "collector/schema/kernel_name.h"
 
 #include <cxxabi.h>
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace plumb::recorder {
+namespace plumb::schema {
 
 namespace {
 
@@ -98,4 +98,4 @@ std::string shortKernelName(std::string_view name) {
   return component.empty() ? std::string(name) : std::string(component);
 }
 
-}  // namespace plumb::recorder
+}  // namespace plumb::schema
