@@ -31,6 +31,15 @@ struct SoftcudaKernelInfo {
 // stream; then, as with every other error, run is never called.
 cudaError_t softcuda_launch(cudaStream_t stream, const SoftcudaKernelInfo* info, void (*run)(void*), void* context);
 
+// As softcuda_launch, for work that may be captured in a graph: run(context) is called once, or on a capturing stream
+// as often as the graph is launched; launches of one graph on several streams may overlap. release(context) is called
+// once, after the last run, on whatever thread lets go of it. On an error neither is ever called.
+cudaError_t softcuda_launch_repeatable(cudaStream_t stream, const SoftcudaKernelInfo* info, void (*run)(void*),
+                                       void* context, void (*release)(void*));
+
+// Whether work given to the stream now is captured; unlike cudaStreamIsCapturing it is not a reported API call.
+int softcuda_capturing(cudaStream_t stream);
+
 // The clock that CUPTI records use now (CLOCK_REALTIME unless a timestamp callback is registered), in nanoseconds.
 uint64_t softcuda_now(void);
 

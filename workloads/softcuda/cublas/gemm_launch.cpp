@@ -66,10 +66,8 @@ std::string makeName(const Gemm& gemm) {
 
 unsigned tiles(int64_t length) { return static_cast<unsigned>((length + kTile - 1) / kTile); }
 
-void runKernel(void* context) {
-  const std::unique_ptr<Gemm> gemm(static_cast<Gemm*>(context));
-  runGemm(*gemm, softcuda_threads());
-}
+void runKernel(void* context) { runGemm(*static_cast<const Gemm*>(context), softcuda_threads()); }
+void releaseKernel(void* context) { delete static_cast<Gemm*>(context); }
 
 }  // namespace
 
@@ -102,7 +100,7 @@ extern "C" __attribute__((visibility("default"))) cudaError_t softcublas_gemm(cu
   info.grid = dim3(tiles(gemm->m), tiles(gemm->n), static_cast<unsigned>(gemm->batch));
   info.block = dim3(kThreadsPerBlock, 1, 1);
   auto copy = std::make_unique<Gemm>(*gemm);
-  const cudaError_t error = softcuda_launch(stream, &info, runKernel, copy.get());
+  const cudaError_t error = softcuda_launch_repeatable(stream, &info, runKernel, copy.get(), releaseKernel);
   if (error == cudaSuccess) {
     copy.release();  // the kernel owns it now
   }

@@ -31,12 +31,9 @@ cublasStatus_t launch(cublasHandle_t handle, const char* name, int64_t count, st
   info.grid = dim3(static_cast<unsigned>((count + kBlock - 1) / kBlock), 1, 1);
   info.block = dim3(kBlock, 1, 1);
   auto* const owned = new std::function<void()>(std::move(body));
-  const auto run = [](void* context) {
-    auto* const function = static_cast<std::function<void()>*>(context);
-    (*function)();
-    delete function;
-  };
-  const cudaError_t error = softcuda_launch(handle->stream, &info, run, owned);
+  const auto run = [](void* context) { (*static_cast<std::function<void()>*>(context))(); };
+  const auto release = [](void* context) { delete static_cast<std::function<void()>*>(context); };
+  const cudaError_t error = softcuda_launch_repeatable(handle->stream, &info, run, owned, release);
   if (error != cudaSuccess) {
     delete owned;
   }

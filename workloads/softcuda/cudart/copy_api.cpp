@@ -6,6 +6,7 @@
 #include "workloads/softcuda/cudart/api_call.h"
 #include "workloads/softcuda/cudart/memory.h"
 #include "workloads/softcuda/cudart/stream.h"
+#include "workloads/softcuda/cudart/variable_registry.h"
 #include "workloads/softcuda/device.h"
 
 namespace softcuda {
@@ -153,8 +154,37 @@ cudaError_t set(ApiCall& call, const Area& area, const Extent& extent, int value
   return cudaSuccess;
 }
 
+struct SymbolPart {
+  const void* symbol;
+  std::size_t offset;
+  std::size_t bytes;
+};
+cudaError_t locate(const SymbolPart& part, void** address) {
+  const auto variable = findVariable(part.symbol);
+  if (!variable) return cudaErrorInvalidSymbol;
+  if (part.offset > variable->bytes || part.bytes > variable->bytes - part.offset) return cudaErrorInvalidValue;
+  *address = variable->address + part.offset;
+  return cudaSuccess;
+}
+
 Area row(void* address, std::size_t bytes) { return {address, bytes}; }
 Area row(const void* address, std::size_t bytes) { return {const_cast<void*>(address), bytes}; }
+
+cudaError_t copyToSymbol(ApiCall& call, const SymbolPart& to, const void* from, cudaMemcpyKind kind,
+                         cudaStream_t stream, bool async) {
+  void* address = nullptr;
+  if (const cudaError_t error = locate(to, &address); error != cudaSuccess) return error;
+  if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost) return cudaErrorInvalidMemcpyDirection;
+  return copy(call, row(address, to.bytes), row(from, to.bytes), {to.bytes, 1}, kind, stream, async);
+}
+
+cudaError_t copyFromSymbol(ApiCall& call, void* to, const SymbolPart& from, cudaMemcpyKind kind, cudaStream_t stream,
+                           bool async) {
+  void* address = nullptr;
+  if (const cudaError_t error = locate(from, &address); error != cudaSuccess) return error;
+  if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost) return cudaErrorInvalidMemcpyDirection;
+  return copy(call, row(to, from.bytes), row(address, from.bytes), {from.bytes, 1}, kind, stream, async);
+}
 
 }  // namespace
 }  // namespace softcuda
@@ -201,6 +231,32 @@ cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int s
   return SOFTCUDA_CALL(cudaMemcpyPeerAsync, v4000, {
     if (dstDevice != 0 || srcDevice != 0) return cudaErrorInvalidDevice;
     return copy(call, row(dst, count), row(src, count), {count, 1}, cudaMemcpyDeviceToDevice, stream, true);
+  });
+}
+
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* src, size_t count, size_t offset, cudaMemcpyKind kind) {
+  return SOFTCUDA_CALL(cudaMemcpyToSymbol, v3020, {
+    return copyToSymbol(call, {symbol, offset, count}, src, kind, nullptr, false);
+  });
+}
+
+cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* src, size_t count, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
+  return SOFTCUDA_CALL(cudaMemcpyToSymbolAsync, v3020, {
+    return copyToSymbol(call, {symbol, offset, count}, src, kind, stream, true);
+  });
+}
+
+cudaError_t cudaMemcpyFromSymbol(void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind) {
+  return SOFTCUDA_CALL(cudaMemcpyFromSymbol, v3020, {
+    return copyFromSymbol(call, dst, {symbol, offset, count}, kind, nullptr, false);
+  });
+}
+
+cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind,
+                                      cudaStream_t stream) {
+  return SOFTCUDA_CALL(cudaMemcpyFromSymbolAsync, v3020, {
+    return copyFromSymbol(call, dst, {symbol, offset, count}, kind, stream, true);
   });
 }
 

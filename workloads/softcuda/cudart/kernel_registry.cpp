@@ -57,8 +57,7 @@ void registerStub(const void* hostFunction, const char* name) {
   all.byFunction[hostFunction] = &all.named(name);
 }
 
-const SoftcudaKernel* kernelCode(RegisteredKernel& kernel) {
-  if (const SoftcudaKernel* code = kernel.code.load(std::memory_order_acquire)) return code;
+void loadKernelLibrary() {
   static std::once_flag once;
   std::call_once(once, [] {
     const std::string path = kernelLibraryPath();
@@ -67,6 +66,11 @@ const SoftcudaKernel* kernelCode(RegisteredKernel& kernel) {
                    dlerror());
     }
   });
+}
+
+const SoftcudaKernel* kernelCode(RegisteredKernel& kernel) {
+  if (const SoftcudaKernel* code = kernel.code.load(std::memory_order_acquire)) return code;
+  loadKernelLibrary();
   const SoftcudaKernel* code = kernel.code.load(std::memory_order_acquire);
   if (!code) std::fprintf(stderr, "softcuda: kernel %s has no CPU version\n", kernel.name.c_str());
   return code;

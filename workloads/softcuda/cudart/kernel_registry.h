@@ -21,6 +21,9 @@ struct RegisteredKernel {
 RegisteredKernel* findKernel(const void* hostFunction);
 void registerStub(const void* hostFunction, const char* name);
 
+// Opens the program's library of CPU kernels, once; kernels and variables register themselves from there.
+void loadKernelLibrary();
+
 // The CPU code of a kernel; loads the program's kernel library on first need. Null: said on stderr.
 const SoftcudaKernel* kernelCode(RegisteredKernel& kernel);
 

@@ -10,6 +10,7 @@
 #include "workloads/softcuda/cudart/block_pool.h"
 #include "workloads/softcuda/cudart/kernel_registry.h"
 #include "workloads/softcuda/cudart/stream.h"
+#include "workloads/softcuda/cudart/variable_registry.h"
 #include "workloads/softcuda/device.h"
 
 namespace softcuda {
@@ -144,6 +145,32 @@ struct CallConfiguration {
 };
 thread_local std::vector<CallConfiguration> t_configurations;
 
+// A kernel of a sibling library. It owns its context, so it is called even when the device has failed meanwhile.
+void runLibraryKernel(const LaunchRecord& record, const Stream& stream, void (*run)(void*), void* context) {
+  const bool report = observed() && stickyError() == cudaSuccess;
+  const uint64_t start = report ? softcuda_now() : 0;
+  run(context);
+  if (report) record.report(stream, start, softcuda_now());
+}
+
+// Reports the API call and has queue(stream, record) put the kernel on the stream.
+template <class Queue>
+cudaError_t libraryLaunch(cudaStream_t handle, const SoftcudaKernelInfo& info, Queue&& queue) {
+  if (const cudaError_t error = initialize(); error != cudaSuccess) return remember(error);
+  const bool driver = info.launched_by == SOFTCUDA_LAUNCHED_BY_DRIVER;
+  ApiCall call(driver ? SOFTCUDA_API_DRIVER : SOFTCUDA_API_RUNTIME,
+               driver ? static_cast<uint32_t>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx)
+                      : static_cast<uint32_t>(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060),
+               driver ? "cuLaunchKernelEx" : "cudaLaunchKernelExC", info.name);
+  if (const cudaError_t error = stickyError(); error != cudaSuccess) return remember(call.finish(error));
+  const StreamRef stream = findStream(handle);
+  if (!stream) return remember(call.finish(cudaErrorInvalidResourceHandle));
+  const LaunchRecord record{
+      call.correlation(),       call.startNs(),           info.name, {info.grid, info.block, info.dynamic_shared_bytes},
+      info.static_shared_bytes, info.registers_per_thread};
+  return remember(call.finish(queue(*stream, record)));
+}
+
 const char* nameOf(const RegisteredKernel* kernel) { return kernel ? kernel->name.c_str() : nullptr; }
 RegisteredKernel* fromHandle(cudaKernel_t handle) { return reinterpret_cast<RegisteredKernel*>(handle); }
 
@@ -234,8 +261,9 @@ void __cudaRegisterFunction(void**, const char* hostFun, char*, const char* devi
   registerStub(hostFun, deviceName);
 }
 
-// Device variables have no second copy here; copying to and from them by symbol is not available (unsupported.def).
-void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
+void __cudaRegisterVar(void**, char* hostVar, char*, const char* deviceName, int, size_t size, int, int) {
+  registerShadow(hostVar, deviceName, size);
+}
 void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
 void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, size_t, int, int) {}
 
@@ -271,34 +299,31 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 gridDim, dim3 blockDim,
 
 // --- the sibling libraries
 
-cudaError_t softcuda_launch(cudaStream_t stream, const SoftcudaKernelInfo* info, void (*run)(void*), void* context) {
-  if (const cudaError_t error = initialize(); error != cudaSuccess) return remember(error);
-  const bool driver = info->launched_by == SOFTCUDA_LAUNCHED_BY_DRIVER;
-  ApiCall call(driver ? SOFTCUDA_API_DRIVER : SOFTCUDA_API_RUNTIME,
-               driver ? static_cast<uint32_t>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx)
-                      : static_cast<uint32_t>(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060),
-               driver ? "cuLaunchKernelEx" : "cudaLaunchKernelExC", info->name);
-  if (const cudaError_t error = stickyError(); error != cudaSuccess) return remember(call.finish(error));
+int softcuda_capturing(cudaStream_t stream) {
   const StreamRef found = findStream(stream);
-  if (!found) return remember(call.finish(cudaErrorInvalidResourceHandle));
-  if (const auto capture = found->capture()) {  // run can be called only once
-    capture->invalidate();
-    softcuda_unsupported("a library's kernel in a stream capture");
-    return remember(call.finish(cudaErrorStreamCaptureUnsupported));
-  }
-  LaunchRecord record{call.correlation(),
-                      call.startNs(),
-                      info->name,
-                      {info->grid, info->block, info->dynamic_shared_bytes},
-                      info->static_shared_bytes,
-                      info->registers_per_thread};
-  // run owns context, so it is called even when the device has failed meanwhile.
-  submit(*found, [record, run, context](Stream& self) {
-    const bool report = observed() && stickyError() == cudaSuccess;
-    const uint64_t start = report ? softcuda_now() : 0;
-    run(context);
-    if (report) record.report(self, start, softcuda_now());
+  return found && found->capture() ? 1 : 0;
+}
+
+cudaError_t softcuda_launch(cudaStream_t stream, const SoftcudaKernelInfo* info, void (*run)(void*), void* context) {
+  return libraryLaunch(stream, *info, [&](Stream& found, const LaunchRecord& record) {
+    if (const auto capture = found.capture()) {  // run can be called only once
+      capture->invalidate();
+      softcuda_unsupported("this library call in a stream capture");
+      return cudaErrorStreamCaptureUnsupported;
+    }
+    submit(found, [record, run, context](Stream& self) { runLibraryKernel(record, self, run, context); });
+    return cudaSuccess;
   });
-  return call.finish(cudaSuccess);
+}
+
+cudaError_t softcuda_launch_repeatable(cudaStream_t stream, const SoftcudaKernelInfo* info, void (*run)(void*),
+                                       void* context, void (*release)(void*)) {
+  return libraryLaunch(stream, *info, [&](Stream& found, const LaunchRecord& record) {
+    submit(found, cudaGraphNodeTypeKernel,
+           [record, run, owned = std::shared_ptr<void>(context, release)](Stream& self) {
+             runLibraryKernel(record, self, run, owned.get());
+           });
+    return cudaSuccess;
+  });
 }
 }

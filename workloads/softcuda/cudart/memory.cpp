@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "workloads/softcuda/cudart/settings.h"
+#include "workloads/softcuda/cudart/variable_registry.h"
 
 namespace softcuda {
 namespace {
@@ -161,6 +162,9 @@ Place classify(const void* address, std::size_t bytes) {
   if (after != host.ranges.begin()) {
     const auto& [start, size] = *std::prev(after);
     if (static_cast<const std::byte*>(address) + bytes <= start + size) return {kPinned, true};
+  }
+  if (const auto variable = variableAround(address)) {
+    return {kDevice, static_cast<const std::byte*>(address) + bytes <= variable->address + variable->bytes};
   }
   return {kPageable, true};
 }

@@ -3,10 +3,13 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "workloads/softcuda/kernels/fiber.h"
@@ -406,6 +409,25 @@ void registerKernel(SoftcudaKernel& kernel, const char* sourceText) {
       dladdr(kernel.host_function, &info) != 0 && info.dli_sname && info.dli_saddr == kernel.host_function;
   kernel.name = found ? info.dli_sname : sourceText;
   softcuda_register_kernel(&kernel);
+}
+
+// The mangled name of a variable: the bare name, or for a::b::c "_ZN1a1b1cE".
+static std::string mangled(std::string_view name) {
+  if (name.substr(0, 2) == "::") name.remove_prefix(2);
+  if (name.find("::") == std::string_view::npos) return std::string(name);
+  std::string result = "_ZN";
+  while (!name.empty()) {
+    const std::string_view part = name.substr(0, name.find("::"));
+    result += std::to_string(part.size());
+    result += part;
+    name.remove_prefix(std::min(name.size(), part.size() + 2));
+  }
+  return result + "E";
+}
+
+bool registerVariable(const char* sourceText, void* address, std::size_t bytes) {
+  softcuda_register_variable(mangled(sourceText).c_str(), address, bytes);
+  return true;
 }
 
 }  // namespace softcuda

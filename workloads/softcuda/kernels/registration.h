@@ -4,6 +4,7 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 
 extern "C" {
@@ -28,4 +29,7 @@ struct SoftcudaKernel {
 
 // Adds a kernel; the struct must outlive the process's use of the device. A second kernel of the same name replaces it.
 void softcuda_register_kernel(const SoftcudaKernel* kernel);
+
+// Adds a __device__ or __constant__ variable under the name that nvcc registers it with.
+void softcuda_register_variable(const char* name, void* address, size_t bytes);
 }

@@ -23,15 +23,17 @@
 //
 // Kernels need external linkage (no static, no anonymous namespace) so that both compilers give them one name.
 // Not available on the CPU (keep it within #ifndef SOFTCUDA_CPU): inline PTX, wmma, cp.async, clusters, textures.
-// __device__ and __constant__ variables are ordinary variables. Cost on the CPU: about 2 ns a thread without barriers,
-// some 10 ns more for every thread at every barrier or shuffle; so small blocks (32 … 128) and loops inside a thread
-// are much cheaper there than 1024 threads that do one element each.
+// __device__ and __constant__ variables are ordinary variables with external linkage; SOFTCUDA_VARIABLE(name), with its
+// namespaces if it has any, makes one known to cudaMemcpyToSymbol and its like. Cost on the CPU: about 2 ns a thread
+// without barriers, some 10 ns more for every thread at every barrier or shuffle; so small blocks (32 … 128) and loops
+// inside a thread are much cheaper there than 1024 threads that do one element each.
 #pragma once
 
 #ifdef __CUDACC__
 
 #include <cuda_runtime.h>
 #define SOFTCUDA_KERNEL(...)
+#define SOFTCUDA_VARIABLE(...)
 #define SOFTCUDA_DYNAMIC_SHARED(type, name)                                   \
   extern __shared__ __align__(16) unsigned char softcudaDynamicSharedBytes[]; \
   type* name = reinterpret_cast<type*>(softcudaDynamicSharedBytes)
@@ -64,6 +66,7 @@
 namespace softcuda {
 
 void registerKernel(SoftcudaKernel& kernel, const char* sourceText);
+bool registerVariable(const char* sourceText, void* address, std::size_t bytes);
 
 template <auto Function>
 struct KernelOf;
@@ -97,5 +100,9 @@ struct KernelOf<Function> {
 #define SOFTCUDA_KERNEL(...)                                                           \
   [[maybe_unused]] static const bool SOFTCUDA_JOIN(softcudaKernelAdded, __COUNTER__) = \
       ::softcuda::KernelOf<(&__VA_ARGS__)>::add(#__VA_ARGS__);
+
+#define SOFTCUDA_VARIABLE(...)                                                                                         \
+  [[maybe_unused]] static const bool SOFTCUDA_JOIN(softcudaVariableAdded, __COUNTER__) = ::softcuda::registerVariable( \
+      #__VA_ARGS__, const_cast<void*>(static_cast<const void*>(&__VA_ARGS__)), sizeof(__VA_ARGS__));
 
 #endif

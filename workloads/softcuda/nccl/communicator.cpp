@@ -45,7 +45,7 @@ uint64_t Communicator::takeTurn() {
 
 bool Communicator::begin(uint64_t turn) {
   std::unique_lock lock(m_mutex);
-  m_turned.wait(lock, [&] { return m_turn == turn || m_region->aborted(); });
+  m_turned.wait(lock, [&] { return (m_running == 0 && (turn == kNoTurn || turn == m_turn)) || m_region->aborted(); });
   ++m_running;
   return !m_region->aborted();
 }
@@ -54,7 +54,9 @@ void Communicator::end(uint64_t turn) {
   {
     const std::lock_guard lock(m_mutex);
     --m_running;
-    advance(turn);
+    if (turn != kNoTurn) {
+      advance(turn);
+    }
   }
   m_turned.notify_all();
 }
@@ -76,7 +78,7 @@ void Communicator::advance(uint64_t turn) {
 
 void Communicator::awaitIdle() {
   std::unique_lock lock(m_mutex);
-  m_turned.wait(lock, [this] { return m_turn == m_next_turn || m_region->aborted(); });
+  m_turned.wait(lock, [this] { return (m_turn == m_next_turn && m_running == 0) || m_region->aborted(); });
 }
 
 void Communicator::awaitStopped() {

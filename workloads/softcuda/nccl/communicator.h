@@ -44,7 +44,9 @@ class Communicator {
   void close();
 
   // Kernels run one after another in the order of their launch, whatever their streams. A launch takes a turn; its
-  // kernel runs between begin and end. begin is false when the communicator was aborted.
+  // kernel runs between begin and end. begin is false when the communicator was aborted. Kernels of graphs have no
+  // turn: they run when no other does, and it is for the program to order them with those on other streams.
+  static constexpr uint64_t kNoTurn = ~uint64_t{0};
   uint64_t takeTurn();
   bool begin(uint64_t turn);
   void end(uint64_t turn);

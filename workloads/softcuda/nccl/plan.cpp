@@ -27,6 +27,7 @@ struct Plan {
   std::vector<void*> events;
   std::atomic<bool> events_set{false};
   bool kernel_events = false;
+  bool captured = false;  // in a graph: each launch of it runs a copy of this plan
 };
 
 const char* typeSuffix(ncclDataType_t type) {
@@ -152,10 +153,7 @@ void reportKernel(const std::shared_ptr<Plan>& plan, uint64_t start, uint64_t st
   });
 }
 
-void runKernel(void* context) {
-  auto* const owned = static_cast<std::shared_ptr<Plan>*>(context);
-  const std::shared_ptr<Plan> plan = *owned;
-  delete owned;
+void run(const std::shared_ptr<Plan>& plan) {
   const uint64_t start = deviceTimer();
   const bool done = plan->communicator->begin(plan->turn) && runTasks(*plan);
   if (done && plan->kernel_events) {
@@ -232,6 +230,25 @@ void reportTasks(Plan& plan) {
   plan.events_set.notify_all();
 }
 
+// The context of a launch. A graph's plan runs as a copy with events of its own, which are told by the
+// stream's thread, as NCCL tells them from a host callback.
+void runKernel(void* context) {
+  const std::shared_ptr<Plan>& plan = *static_cast<std::shared_ptr<Plan>*>(context);
+  if (!plan->captured) {
+    run(plan);
+    return;
+  }
+  if (!plan->communicator->ready()) return;  // destroyed before its graph
+  const auto launched = std::make_shared<Plan>();
+  launched->communicator = plan->communicator;
+  launched->tasks = plan->tasks;
+  launched->kernel_events = plan->kernel_events;
+  launched->turn = Communicator::kNoTurn;
+  reportTasks(*launched);
+  run(launched);
+}
+void releaseKernel(void* context) { delete static_cast<std::shared_ptr<Plan>*>(context); }
+
 // Other streams of the group wait for the kernel, and the kernel for what they were given before.
 cudaError_t joinStreams(const std::vector<Task>& tasks, cudaStream_t stream, bool before) {
   std::vector<cudaStream_t> seen{stream};
@@ -288,14 +305,18 @@ ncclResult_t launchKernel(const std::shared_ptr<Plan>& plan, cudaStream_t stream
   info.block = dim3(kThreads, 1, 1);
   info.launched_by = SOFTCUDA_LAUNCHED_BY_DRIVER;
   auto* const context = new std::shared_ptr<Plan>(plan);
-  const cudaError_t error = softcuda_launch(stream, &info, runKernel, context);
+  const cudaError_t error = softcuda_launch_repeatable(stream, &info, runKernel, context, releaseKernel);
   profiler.stop(event);
   if (error != cudaSuccess) {
     delete context;
-    communicator.skip(plan->turn);
+    if (!plan->captured) {
+      communicator.skip(plan->turn);
+    }
     return fail(ncclUnhandledCudaError, "ncclGroupEnd", std::string("launch failed: ") + cudaGetErrorString(error));
   }
-  reportTasks(*plan);
+  if (!plan->captured) {
+    reportTasks(*plan);
+  }
   return ncclSuccess;
 }
 
@@ -311,13 +332,18 @@ ncclResult_t launch(const std::shared_ptr<Communicator>& communicator, std::vect
   }
   std::stable_partition(tasks.begin(), tasks.end(), [](const Task& task) { return !task.pointToPoint(); });
   const cudaStream_t stream = tasks.front().stream;
-  if (communicator->orderAfterLast(stream) != cudaSuccess || joinStreams(tasks, stream, true) != cudaSuccess) {
+  const bool captured = softcuda_capturing(stream) != 0;
+  const cudaError_t ordered = captured ? cudaSuccess : communicator->orderAfterLast(stream);
+  if (ordered != cudaSuccess || joinStreams(tasks, stream, true) != cudaSuccess) {
     return fail(ncclUnhandledCudaError, "ncclGroupEnd", "a stream of the group is not usable");
   }
   const auto plan = std::make_shared<Plan>();
   plan->communicator = communicator;
   plan->tasks = std::move(tasks);
-  plan->turn = communicator->takeTurn();
+  plan->captured = captured;
+  if (!captured) {
+    plan->turn = communicator->takeTurn();
+  }
   plan->kernel_events = std::any_of(plan->tasks.begin(), plan->tasks.end(), [](const Task& task) {
     return (task.mask & static_cast<int>(abi::kKernelCh)) != 0;
   });

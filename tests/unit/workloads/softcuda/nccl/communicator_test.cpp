@@ -150,6 +150,33 @@ TEST(Communicator, InitAllTakesTheDevicesThereAre) {
       false));
 }
 
+TEST(Communicator, CollectivesMayBeCapturedInAGraph) {
+  EXPECT_TRUE(runRanks(2, [](Rank& r) {
+    float* const data = device(2);
+    data[0] = data[1] = 1;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    REQUIRE(cudaStreamBeginCapture(r.stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+    NCCL_OK(ncclAllReduce(data, data, 1, ncclFloat32, ncclSum, r.comm, r.stream));
+    NCCL_OK(ncclGroupStart());
+    NCCL_OK(ncclSend(data, 1, ncclFloat32, 1 - r.rank, r.comm, r.stream));
+    NCCL_OK(ncclRecv(data + 1, 1, ncclFloat32, 1 - r.rank, r.comm, r.stream));
+    NCCL_OK(ncclGroupEnd());
+    REQUIRE(cudaStreamEndCapture(r.stream, &graph) == cudaSuccess);
+    REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+    r.wait();
+    REQUIRE(data[0] == 1);
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(cudaGraphLaunch(executable, r.stream) == cudaSuccess);
+    }
+    NCCL_OK(ncclAllReduce(data, data, 2, ncclFloat32, ncclSum, r.comm, r.stream));  // not captured, after them
+    r.wait();
+    REQUIRE(data[0] == 16 && data[1] == 16);
+    REQUIRE(cudaGraphExecDestroy(executable) == cudaSuccess);
+    REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+  }));
+}
+
 TEST(Communicator, AllocatesDeviceMemory) {
   EXPECT_TRUE(runRanks(2, [](Rank& r) {
     void* memory = nullptr;
