@@ -79,8 +79,8 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
   return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityFlushAll(uint32_t) {
-  Tracer::instance().buffers().flush();
+CUptiResult cuptiActivityFlushAll(uint32_t flag) {
+  Tracer::instance().flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
   return CUPTI_SUCCESS;
 }
 

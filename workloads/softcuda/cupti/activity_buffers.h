@@ -28,6 +28,7 @@ class ActivityBuffers {
   // never hold an incomplete one, and a forced flush finds no more than this.
   void flush();
 
+  void countDropped() { m_dropped.fetch_add(1, std::memory_order_relaxed); }
   std::size_t takeDropped() { return m_dropped.exchange(0); }
   void stopForEver() { m_stopped = true; }  // a child of fork() owns nothing of this
 

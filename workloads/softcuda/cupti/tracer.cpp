@@ -71,7 +71,9 @@ Tracer::Tracer() = default;
 CUcontext contextHandle() { return reinterpret_cast<CUcontext>(&g_context); }
 
 CUptiResult Tracer::enableKind(uint32_t kind, bool on) {
-  const CUptiResult result = enableResult(kind);
+  const CUptiResult result = m_faults.on(Fault::kRefuseKind) && kind == m_faults.value(Fault::kRefuseKind)
+                                 ? CUPTI_ERROR_NOT_SUPPORTED
+                                 : enableResult(kind);
   if (result != CUPTI_SUCCESS) return result;
   if (on) {
     m_kinds.fetch_or(bit(kind));
@@ -105,6 +107,11 @@ void Tracer::disableAll() {
 CUptiResult Tracer::subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* userData,
                               const char* name, std::string* holder) {
   if (!handle) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (m_faults.on(Fault::kRefuse)) return static_cast<CUptiResult>(m_faults.value(Fault::kRefuse));
+  if (m_faults.on(Fault::kSecondSubscriber)) {
+    if (holder) *holder = "CUPTI for another tool";
+    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  }
   std::lock_guard lock(m_subscriberMutex);
   if (const Subscriber* other = m_subscriber.load()) {
     if (holder) *holder = other->name;

@@ -14,6 +14,7 @@
 #include "workloads/softcuda/cudart/events.h"
 #include "workloads/softcuda/cupti/activity_buffers.h"
 #include "workloads/softcuda/cupti/activity_kinds.h"
+#include "workloads/softcuda/cupti/faults.h"
 
 namespace softcuda {
 
@@ -43,6 +44,9 @@ class Tracer {
   void apiSelectionChanged(uint32_t domain, bool on);
   void disableAll();
   ActivityBuffers& buffers() { return m_buffers; }
+  void flush(bool forced) {
+    if (forced || !m_faults.on(Fault::kLateFlush)) m_buffers.flush();
+  }
 
   CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* userData, const char* name,
                         std::string* holder);
@@ -69,9 +73,16 @@ class Tracer {
   void contextRecords(uint64_t kinds);
   void deviceWork(const SoftcudaEvent& event);
   template <class Record>
-  void put(const Record& record) {
+  void put(Record record) {
+    if (m_faults.any()) [[unlikely]] {
+      if (m_faults.due(Fault::kUnknownRecords)) m_buffers.put(kUnknownRecord, sizeof(kUnknownRecord));
+      if (!m_faults.apply(record)) return m_buffers.countDropped();
+    }
     m_buffers.put(&record, sizeof(record));
   }
+
+  static constexpr uint32_t kUnknownRecord[2] = {9999, 0};
+  Faults& m_faults = Faults::ofEnvironment();
 
   std::atomic<uint64_t> m_kinds{0};
   IdSet m_runtimeApi;
