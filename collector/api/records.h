@@ -215,11 +215,13 @@ struct CorrelationLinkRecord {
 enum class RangeKind : uint32_t { kPushPop = 0, kStartEnd = 1, kMark = 2 };
 
 // range: opened here, written when its end arrives (or, open, when its process is gone). header.tid is the thread.
-// A kPushPop range is closed by the next RangeEndRecord of kind kPushPop of its thread and domain.
+// A kPushPop range carries its level: 1 + the ranges of its thread and domain that were open when it was pushed; its
+// RangeEndRecord names the same level. So records that were dropped never make an end close somebody else's range. Level 0:
+// not known (the end closes the innermost open range of its thread and domain).
 struct RangeBeginRecord {
   RecordHeader header;
   int64_t time_ns;
-  uint64_t range_id;   // kStartEnd: what RangeEnd names; else 0
+  uint64_t range_id;   // kStartEnd: what RangeEnd names. kPushPop: the level, below. kMark: 0
   StringId domain;     // 0: the default domain
   StringId name;
   StringId category;   // 0: none

@@ -32,6 +32,12 @@ constexpr std::array<Description, static_cast<size_t>(Problem::kCount)> kDescrip
     {Problem::kUnmatchedRangeEnd, "warning", "nvtx", "unmatched_range_end",
      "NVTX range ends without a begin: {}. The program pops more than it pushes, or the begins were before the "
      "recording or lost."},
+    {Problem::kLostRangeEnd, "warning", "nvtx", "lost_range_end",
+     "NVTX ranges without a duration, because their end was among the records that were lost: {}."},
+    {Problem::kLostRangeBegin, "warning", "nvtx", "lost_range_begin",
+     "NVTX ranges that are missing, because their begin was not recorded (lost, or made in the process that this one "
+     "was "
+     "forked from): {}."},
     {Problem::kTooManyOpenRanges, "warning", "nvtx", "too_many_open_ranges",
      "NVTX ranges stored without their end, because a million others were open: {}. The program seems to push without "
      "popping."},

@@ -16,6 +16,8 @@ enum class Problem {
   kClockJump,
   kNoClockPair,
   kUnmatchedRangeEnd,
+  kLostRangeEnd,
+  kLostRangeBegin,
   kTooManyOpenRanges,
   kLostPayload,
   kUnknownFree,

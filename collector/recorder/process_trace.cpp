@@ -181,12 +181,14 @@ void ProcessTrace::route(const RangeBeginRecord& record, uint32_t ring) {
   if (record.kind > RangeKind::kMark) return m_rows.problems().add(Problem::kUnknownRecord);
   const auto id = m_session.writer.nextId<RangeRow>();
   m_lastRange[ring] = id;
+  for (const CompletedRange& range : m_ranges.abandonBefore(record)) storeOrWait(range);
   const auto completed = m_ranges.begin(record, m_rows.sessionTime(record.header, record.time_ns), id);
   if (completed) storeOrWait(*completed);
 }
 
 void ProcessTrace::route(const RangeEndRecord& record) {
   if (record.kind > RangeKind::kStartEnd) return m_rows.problems().add(Problem::kUnknownRecord);
+  for (const CompletedRange& range : m_ranges.abandonBefore(record)) storeOrWait(range);
   const auto completed = m_ranges.end(record, m_rows.sessionTime(record.header, record.time_ns));
   if (completed) storeOrWait(*completed);
 }
@@ -277,6 +279,8 @@ void ProcessTrace::finish(Ending ending, int64_t nowNs) {
 void ProcessTrace::countAssemblerProblems() {
   Problems& problems = m_rows.problems();
   problems.add(Problem::kUnmatchedRangeEnd, m_ranges.unmatchedEnds());
+  problems.add(Problem::kLostRangeEnd, m_ranges.lostEnds());
+  problems.add(Problem::kLostRangeBegin, m_ranges.lostBegins());
   problems.add(Problem::kTooManyOpenRanges, m_ranges.overflows());
   problems.add(Problem::kOrphanedCollectiveDetail, m_collectives.orphanedDetails());
   problems.add(Problem::kUnknownFree, m_allocations.unknownEnds());

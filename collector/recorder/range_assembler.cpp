@@ -67,14 +67,18 @@ std::optional<CompletedRange> RangeAssembler::end(const RangeEndRecord& record, 
 std::optional<CompletedRange> RangeAssembler::pop(const RangeEndRecord& record, int64_t timeNs) {
   const auto found = m_stacks.find(record.header.tid);
   if (found == m_stacks.end()) {
-    ++m_unmatchedEnds;
+    ++(record.range_id != 0 ? m_lostBegins : m_unmatchedEnds);
     return std::nullopt;
   }
   std::vector<CompletedRange>& stack = found->second;
   const auto innermost = std::find_if(stack.rbegin(), stack.rend(),
                                       [&](const CompletedRange& range) { return range.domain == record.domain; });
   if (innermost == stack.rend()) {
-    ++m_unmatchedEnds;
+    ++(record.range_id != 0 ? m_lostBegins : m_unmatchedEnds);
+    return std::nullopt;
+  }
+  if (record.range_id != 0 && innermost->key != 0 && innermost->key != record.range_id) {
+    ++m_lostBegins;  // what it closes was never seen; the range found lies around that
     return std::nullopt;
   }
   CompletedRange range = *innermost;
@@ -83,6 +87,36 @@ std::optional<CompletedRange> RangeAssembler::pop(const RangeEndRecord& record, 
   if (stack.empty() && m_stacks.size() > kMaxIdleStacks) m_stacks.erase(found);
   range.endNs = std::max(timeNs, range.startNs);
   return range;
+}
+
+std::vector<CompletedRange> RangeAssembler::abandonBefore(const RangeBeginRecord& record) {
+  if (record.kind != RangeKind::kPushPop || record.range_id == 0) return {};
+  return abandon(record.header.tid, record.domain, record.range_id);
+}
+
+std::vector<CompletedRange> RangeAssembler::abandonBefore(const RangeEndRecord& record) {
+  if (record.kind != RangeKind::kPushPop || record.range_id == 0) return {};
+  return abandon(record.header.tid, record.domain, record.range_id + 1);
+}
+
+std::vector<CompletedRange> RangeAssembler::abandon(uint32_t tid, StringId domain, uint64_t firstLevel) {
+  std::vector<CompletedRange> gone;
+  const auto found = m_stacks.find(tid);
+  if (found == m_stacks.end()) return gone;
+  std::vector<CompletedRange>& stack = found->second;
+  // Levels grow along the stack: nearly always there is nothing to do, and the innermost range says so.
+  for (auto range = stack.rbegin(); range != stack.rend();) {
+    if (range->domain != domain) {
+      ++range;
+      continue;
+    }
+    if (range->key < firstLevel) break;
+    gone.push_back(*range);
+    range = std::make_reverse_iterator(stack.erase(std::next(range).base()));
+  }
+  m_openPushes -= gone.size();
+  m_lostEnds += gone.size();
+  return gone;
 }
 
 std::vector<CompletedRange> RangeAssembler::finish() {

@@ -2,7 +2,7 @@
 // Pairs the begins and ends of one process's NVTX ranges and finds their depth and parent.
 //
 // Push/pop: one stack per thread over all domains, so that depth and parent are what the program's nesting was; a pop
-// closes the innermost open range of its domain. Start/end: by id, across threads, whichever record is read first.
+// closes the range of its domain and level. Start/end: by id, across threads, whichever record is read first.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +19,11 @@ struct CompletedRange {
   int64_t id = 0;
   int64_t parentId = 0;  // 0: none
   int64_t startNs = 0;
-  std::optional<int64_t> endNs;  // none: still open when the recording ended
+  std::optional<int64_t> endNs;  // none: still open when the recording ended, or its end was lost
   StringId domain = 0;
   StringId name = 0;
   StringId category = 0;
-  uint64_t key = 0;  // start/end: the program's id
+  uint64_t key = 0;  // start/end: the program's id; push/pop: the level
   RangeKind kind = RangeKind::kPushPop;
   uint32_t colorArgb = 0;
   uint32_t tid = 0;
@@ -37,11 +37,18 @@ class RangeAssembler {
   // open).
   [[nodiscard]] std::optional<CompletedRange> begin(const RangeBeginRecord& record, int64_t timeNs, int64_t id);
   [[nodiscard]] std::optional<CompletedRange> end(const RangeEndRecord& record, int64_t timeNs);
+  // To be called before begin() or end() of a push/pop record that names its level: the ranges that were popped before it
+  // by records that were lost. Their end is not known.
+  [[nodiscard]] std::vector<CompletedRange> abandonBefore(const RangeBeginRecord& record);
+  [[nodiscard]] std::vector<CompletedRange> abandonBefore(const RangeEndRecord& record);
   // The process is gone: everything that is still open.
   [[nodiscard]] std::vector<CompletedRange> finish();
 
   // Ends without a begin. Start/end ids count only after finish().
   [[nodiscard]] uint64_t unmatchedEnds() const noexcept { return m_unmatchedEnds; }
+  // Push/pop ranges whose end or whose begin was lost.
+  [[nodiscard]] uint64_t lostEnds() const noexcept { return m_lostEnds; }
+  [[nodiscard]] uint64_t lostBegins() const noexcept { return m_lostBegins; }
   // Ranges that were written as open because more than kMaxOpen were.
   [[nodiscard]] uint64_t overflows() const noexcept { return m_overflows; }
 
@@ -54,6 +61,7 @@ class RangeAssembler {
   };
 
   std::optional<CompletedRange> pop(const RangeEndRecord& record, int64_t timeNs);
+  std::vector<CompletedRange> abandon(uint32_t tid, StringId domain, uint64_t firstLevel);
 
   std::unordered_map<uint32_t, std::vector<CompletedRange>> m_stacks;  // by thread
   std::unordered_map<uint64_t, CompletedRange> m_started;              // start/end, by key
@@ -61,6 +69,8 @@ class RangeAssembler {
   size_t m_openPushes = 0;
   uint64_t m_unmatchedEnds = 0;
   uint64_t m_overflows = 0;
+  uint64_t m_lostEnds = 0;
+  uint64_t m_lostBegins = 0;
 };
 
 }  // namespace plumb::recorder

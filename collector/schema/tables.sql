@@ -183,7 +183,7 @@ CREATE TABLE range (
   thread_id     INTEGER NOT NULL REFERENCES thread(id),    -- where it was opened
   end_thread_id INTEGER REFERENCES thread(id),             -- where a start/end range was closed, if elsewhere
   start_ns      INTEGER NOT NULL,
-  duration_ns   INTEGER,                                   -- null: still open when the recording ended
+  duration_ns   INTEGER,                                   -- null: still open when the recording ended, or its end was lost (diagnostic)
   kind          TEXT NOT NULL,                             -- 'push_pop' 'start_end' 'mark'
   depth         INTEGER NOT NULL,                          -- push_pop: ranges open around it on its thread, over all domains; else 0
   parent_id     INTEGER REFERENCES range(id),              -- enclosing push_pop range of its thread. May point forward: rows are written when ranges end

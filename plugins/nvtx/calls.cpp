@@ -6,6 +6,44 @@ namespace {
 
 bool off() noexcept { return !lane().isOn.load(std::memory_order_relaxed); }
 
+// Open push/pop ranges of the calling thread by domain, so that begin and end records can name their level.
+class Levels {
+ public:
+  uint64_t push(StringId domain) noexcept {
+    Slot* slot = find(domain);
+    return slot == nullptr ? 0 : ++slot->open;
+  }
+  uint64_t pop(StringId domain) noexcept {
+    Slot* slot = find(domain);
+    return slot == nullptr || slot->open == 0 ? 0 : slot->open--;
+  }
+
+ private:
+  struct Slot {
+    StringId domain;
+    uint64_t open;
+  };
+  static constexpr size_t kDomains = 32;  // those beyond have no levels
+
+  Slot* find(StringId domain) noexcept {
+    for (size_t i = 0; i < m_count; ++i) {
+      if (m_slots[i].domain == domain) {
+        return &m_slots[i];
+      }
+    }
+    if (m_count == kDomains) {
+      return nullptr;
+    }
+    m_slots[m_count] = {domain, 0};
+    return &m_slots[m_count++];
+  }
+
+  Slot m_slots[kDomains] = {};
+  size_t m_count = 0;
+};
+
+thread_local constinit Levels t_levels;
+
 void writePlain(RangeKind kind, StringId name, uint64_t rangeId, int64_t timeNs) noexcept {
   const Lane& l = lane();
   l.host.write(makeBegin(kind, l.host.threadId(), timeNs, 0, name, rangeId));
@@ -27,6 +65,8 @@ void nameThread(uint32_t tid, StringId name) noexcept {
 }
 
 }  // namespace
+
+uint64_t pushLevel(StringId domain) noexcept { return t_levels.push(domain); }
 
 Lane& lane() noexcept {
   static constinit Lane theLane;
@@ -125,15 +165,12 @@ void markW(const wchar_t* message) noexcept {
   }
 }
 
-int rangePushEx(const nvtxEventAttributes_t* attributes) noexcept {
-  writeEvent(RangeKind::kPushPop, nullptr, attributes, 0);
-  return NVTX_NO_PUSH_POP_TRACKING;
-}
+int rangePushEx(const nvtxEventAttributes_t* attributes) noexcept { return domainRangePushEx(nullptr, attributes); }
 
 int rangePushA(const char* message) noexcept {
   if (!off()) {
     const int64_t now = monotonicNowNs();
-    writePlain(RangeKind::kPushPop, lane().host.intern(message), 0, now);
+    writePlain(RangeKind::kPushPop, lane().host.intern(message), pushLevel(0), now);
   }
   return NVTX_NO_PUSH_POP_TRACKING;
 }
@@ -141,15 +178,12 @@ int rangePushA(const char* message) noexcept {
 int rangePushW(const wchar_t* message) noexcept {
   if (!off()) {
     const int64_t now = monotonicNowNs();
-    writePlain(RangeKind::kPushPop, internWide(lane().host, message), 0, now);
+    writePlain(RangeKind::kPushPop, internWide(lane().host, message), pushLevel(0), now);
   }
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 
-int rangePop() noexcept {
-  writeEnd(RangeKind::kPushPop, 0, 0);
-  return NVTX_NO_PUSH_POP_TRACKING;
-}
+int rangePop() noexcept { return domainRangePop(nullptr); }
 
 nvtxRangeId_t rangeStartEx(const nvtxEventAttributes_t* attributes) noexcept {
   return domainRangeStartEx(nullptr, attributes);
@@ -197,12 +231,16 @@ void domainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attrib
 }
 
 int domainRangePushEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) noexcept {
-  writeEvent(RangeKind::kPushPop, domain, attributes, 0);
+  if (!off() && attributes) {
+    writeEvent(RangeKind::kPushPop, domain, attributes, pushLevel(domainText(domain)));
+  }
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 
 int domainRangePop(nvtxDomainHandle_t domain) noexcept {
-  writeEnd(RangeKind::kPushPop, domainText(domain), 0);
+  if (!off()) {
+    writeEnd(RangeKind::kPushPop, domainText(domain), t_levels.pop(domainText(domain)));
+  }
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 

@@ -3,7 +3,7 @@
 // or register something: one clock read, interning of the text, one or more writes.
 //
 // Return values of push and pop are those of a program without a tool (NVTX_NO_PUSH_POP_TRACKING): the program behaves
-// the same, and no per-thread depth has to be kept.
+// the same.
 #pragma once
 #include <atomic>
 
@@ -25,6 +25,9 @@ struct Lane {
 
 // The lane of this process; NVTX's functions have no context argument.
 Lane& lane() noexcept;
+
+// The level of the range that the calling thread pushes now (RangeBeginRecord::range_id); its pop takes it back.
+uint64_t pushLevel(StringId domain) noexcept;
 
 // An event with attributes: its range or mark, then its payload fields. attributes may be NULL (ignored).
 void writeEvent(RangeKind kind, nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes,

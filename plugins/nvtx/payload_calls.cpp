@@ -61,7 +61,7 @@ void markPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, s
 
 int rangePushPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, size_t count) noexcept {
   if (!off()) {
-    writeBegin(RangeKind::kPushPop, domain, payloads, count, 0);
+    writeBegin(RangeKind::kPushPop, domain, payloads, count, pushLevel(domainText(domain)));
   }
   return NVTX_NO_PUSH_POP_TRACKING;
 }

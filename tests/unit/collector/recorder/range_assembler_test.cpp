@@ -50,6 +50,47 @@ TEST(RangeAssembler, APopTooManyIsCountedAndHarmsNothing) {
   EXPECT_TRUE(ranges.end(endOf(RangeKind::kPushPop, 1), 20));
 }
 
+TEST(RangeAssembler, ALostEndDoesNotShiftTheRangesAroundIt) {
+  RangeAssembler ranges;
+  EXPECT_FALSE(ranges.begin(beginOf(RangeKind::kPushPop, 1, 1), 10, 101));  // step
+  EXPECT_FALSE(ranges.begin(beginOf(RangeKind::kPushPop, 1, 2), 20, 102));  // its end is lost
+  const RangeEndRecord stepEnd = endOf(RangeKind::kPushPop, 1, 1);
+  const auto abandoned = ranges.abandonBefore(stepEnd);
+  ASSERT_EQ(abandoned.size(), 1U);
+  EXPECT_EQ(abandoned[0].id, 102);
+  EXPECT_FALSE(abandoned[0].endNs);
+  const auto step = ranges.end(stepEnd, 50);
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->id, 101);
+  EXPECT_EQ(step->endNs, 50);
+  EXPECT_EQ(ranges.lostEnds(), 1U);
+}
+
+TEST(RangeAssembler, ANewRangeOfAnOldLevelTellsThatTheOldOneHasEnded) {
+  RangeAssembler ranges;
+  EXPECT_FALSE(ranges.begin(beginOf(RangeKind::kPushPop, 1, 1), 10, 101));  // its end is lost
+  const RangeBeginRecord next = beginOf(RangeKind::kPushPop, 1, 1);
+  ASSERT_EQ(ranges.abandonBefore(next).size(), 1U);
+  EXPECT_FALSE(ranges.begin(next, 20, 102));
+  const auto range = ranges.end(endOf(RangeKind::kPushPop, 1, 1), 30);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->id, 102);
+  EXPECT_EQ(range->depth, 0);
+}
+
+TEST(RangeAssembler, AnEndWhoseBeginWasLostClosesNothing) {
+  RangeAssembler ranges;
+  EXPECT_FALSE(ranges.begin(beginOf(RangeKind::kPushPop, 1, 1), 10, 101));
+  const RangeEndRecord inner = endOf(RangeKind::kPushPop, 1, 2);  // pushed by a record that was lost
+  EXPECT_TRUE(ranges.abandonBefore(inner).empty());
+  EXPECT_FALSE(ranges.end(inner, 20));
+  EXPECT_EQ(ranges.lostBegins(), 1U);
+  const auto outer = ranges.end(endOf(RangeKind::kPushPop, 1, 1), 30);
+  ASSERT_TRUE(outer);
+  EXPECT_EQ(outer->endNs, 30);
+  EXPECT_EQ(ranges.unmatchedEnds(), 0U);
+}
+
 TEST(RangeAssembler, AStartEndRangeMayEndOnAnotherThread) {
   RangeAssembler ranges;
   EXPECT_FALSE(ranges.begin(beginOf(RangeKind::kStartEnd, 1, 77), 10, 1));
