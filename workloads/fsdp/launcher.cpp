@@ -61,6 +61,12 @@ std::vector<std::string> environmentOfRank(int rank, int ranks, int port) {
   return all;
 }
 
+// "fsdp" of "/somewhere/fsdp.cuda".
+std::string nameOf(const std::string& program) {
+  const std::string file = program.substr(program.rfind('/') + 1);
+  return file.substr(0, file.find('.'));
+}
+
 pid_t startRank(const std::string& program, std::vector<std::string> arguments, int rank, int ranks, int port) {
   std::vector<std::string> environment = environmentOfRank(rank, ranks, port);
   const std::vector<char*> argv = pointersTo(arguments);
@@ -72,13 +78,14 @@ pid_t startRank(const std::string& program, std::vector<std::string> arguments, 
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(1);
   execve(program.c_str(), argv.data(), envp.data());
-  constexpr char kMessage[] = "fsdp: a rank cannot be started: the program cannot be executed\n";
+  constexpr char kMessage[] = "a rank cannot be started: the program cannot be executed\n";
   if (write(STDERR_FILENO, kMessage, sizeof kMessage - 1) < 0) _exit(126);
   _exit(127);
 }
 
 class Ranks {
  public:
+  explicit Ranks(std::string name) : m_name(std::move(name)) {}
   void add(pid_t pid, int rank) { m_running[pid] = rank; }
   bool empty() const { return m_running.empty(); }
   void signalAll(int number) const {
@@ -111,9 +118,10 @@ class Ranks {
         killed ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                : fmt::format("failed with exit code {}", code);
     const std::string rest = m_running.size() > 1 ? "; the other ranks are stopped, since they would wait for it" : "";
-    fmt::print(stderr, "fsdp: rank {} {}{}\n", rank, how, rest);
+    fmt::print(stderr, "{}: rank {} {}{}\n", m_name, rank, how, rest);
   }
 
+  std::string m_name;  // the program's, for messages
   std::map<pid_t, int> m_running;
   int m_exitCode = 0;
 };
@@ -123,7 +131,7 @@ class Ranks {
 int runRanks(const std::string& program, const std::vector<std::string>& arguments, int ranks) {
   const int port = freePort();
   std::fflush(nullptr);
-  Ranks running;
+  Ranks running(nameOf(program));
   for (int rank = 0; rank < ranks; ++rank) running.add(startRank(program, arguments, rank, ranks, port), rank);
 
   Clock::time_point failed{};

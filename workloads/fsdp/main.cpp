@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "workloads/fsdp/checkpoint.h"
 #include "workloads/fsdp/communicator.h"
 #include "workloads/fsdp/launcher.h"
 #include "workloads/fsdp/memory_plan.h"
@@ -34,6 +35,19 @@ int launchRun(const Options& options, const nn::DeviceChoice& choice, std::vecto
   return runRanks(choice.program, arguments, ranks);
 }
 
+// Writes a checkpoint, wipes the model, reads it back; the loss on a batch that comes next must be the same to the bit.
+bool checkpointKeepsTheLoss(const Options& options, Trainer& trainer, bool speaks) {
+  const float before = trainer.evaluate(options.steps);
+  const size_t bytes = saveCheckpoint(trainer, options.save);
+  eraseState(trainer);
+  loadCheckpoint(trainer, options.save);
+  const float after = trainer.evaluate(options.steps);
+  if (speaks)
+    fmt::print("\nCheckpoint {}: {} bytes; loss on the next batch {:.6f} before saving, {:.6f} after loading\n",
+               options.save, bytes, before, after);
+  return before == after;
+}
+
 int trainRank(const Options& options, const RankEnvironment& environment) {
   checkRanks(options, environment.worldSize);
   nn::useDevice(environment.localRank);
@@ -44,7 +58,7 @@ int trainRank(const Options& options, const RankEnvironment& environment) {
   const auto [communicator, trainer] = [&] {
     const nn::Range range("setup");
     auto made = std::make_unique<Communicator>(environment);
-    const TrainingOptions training{options.learningRate, options.seed, options.compute};
+    const TrainingOptions training{options.learningRate, options.seed, options.policy};
     auto trains = std::make_unique<Trainer>(shape, training, *made);
     return std::make_pair(std::move(made), std::move(trains));
   }();
@@ -57,7 +71,11 @@ int trainRank(const Options& options, const RankEnvironment& environment) {
     if (speaks) printStep(progress, trainer->memory());
   }
   if (speaks) printSummary(options, environment.worldSize, *trainer, progress);
-  return 0;
+  std::vector<std::string> failed = failedChecks(options, environment.worldSize, *trainer, progress);
+  if (!options.save.empty() && !checkpointKeepsTheLoss(options, *trainer, speaks))
+    failed.push_back("the loaded checkpoint gives another loss");
+  for (const std::string& sentence : failed) fmt::print(stderr, "fsdp: rank {}: {}\n", environment.rank, sentence);
+  return failed.empty() ? 0 : 1;
 }
 
 int run(const std::vector<std::string>& arguments) {

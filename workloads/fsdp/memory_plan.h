@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workloads/fsdp/model.h"
+#include "workloads/fsdp/policy.h"
 #include "workloads/nn/memory.h"
 
 namespace plumb::fsdp {
@@ -15,7 +16,8 @@ struct MemoryMoment {
   nn::CategoryBytes bytes;
 };
 
-std::vector<MemoryMoment> memoryMoments(const ModelShape& shape, int ranks, nn::Dtype compute);
+// shape: of one micro step of one rank.
+std::vector<MemoryMoment> memoryMoments(const ModelShape& shape, int ranks, const Policy& policy = {});
 
 // The moment with the largest total.
 MemoryMoment peakMoment(const std::vector<MemoryMoment>& moments);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "workloads/fsdp/model.h"
+#include "workloads/fsdp/policy.h"
 #include "workloads/nn/device_choice.h"
 
 namespace plumb::fsdp {
@@ -22,10 +23,11 @@ struct Options {
   int steps = 6;
   float learningRate = 3e-3f;
   uint64_t seed = 1;
-  nn::Dtype compute = nn::Dtype::kBfloat16;
+  Policy policy;
+  std::string save;  // the checkpoint's file; empty: none
   nn::DeviceWish device = nn::DeviceWish::kAuto;
 
-  ModelShape shape(int worldSize) const;  // of one rank
+  ModelShape shape(int worldSize) const;  // of one micro step of one rank
 };
 
 struct ParsedOptions {
@@ -36,7 +38,7 @@ struct ParsedOptions {
 // Throws nn::UsageError with one sentence when the arguments make no sense.
 ParsedOptions parseOptions(const std::vector<std::string>& arguments);
 
-// Throws nn::UsageError when the batch cannot be divided.
+// Throws nn::UsageError when the batch or the ranks cannot be divided.
 void checkRanks(const Options& options, int ranks);
 
 }  // namespace plumb::fsdp

@@ -2,8 +2,10 @@
 #include "workloads/fsdp/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "workloads/fsdp/memory_plan.h"
 #include "workloads/nn/device.h"
@@ -13,14 +15,39 @@ namespace {
 
 std::string mebibytes(size_t bytes) { return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20)); }
 
-void printGroup(const GroupLayout& layout, int ranks, nn::Dtype compute) {
-  fmt::print("  {:<10} {:>12} parameters, shard {:>12}, all-gather {:>12} bytes, reduce-scatter {:>12} bytes\n",
-             layout.name, layout.count(), layout.shard(ranks), layout.padded(ranks) * nn::sizeOf(compute),
-             layout.padded(ranks) * sizeof(float));
+const char* name(nn::Dtype dtype) {
+  if (dtype == nn::Dtype::kFloat32) return "fp32";
+  return dtype == nn::Dtype::kFloat16 ? "fp16" : "bf16";
+}
+
+void printGroup(const GroupLayout& layout, int shards, const Policy& policy) {
+  fmt::print("  {:<10} {:>12} parameters, shard {:>12}", layout.name, layout.count(), layout.shard(shards));
+  if (!policy.ddp)
+    fmt::print(", all-gather {:>12} bytes, reduce-scatter {:>12} bytes",
+               layout.padded(shards) * nn::sizeOf(policy.parameterDtype),
+               layout.padded(shards) * nn::sizeOf(policy.reduceDtype));
+  fmt::print("\n");
+}
+
+// One line, or none when everything is as it is by default.
+std::string describe(const Policy& policy, int ranks) {
+  std::vector<std::string> parts;
+  if (policy.ddp)
+    parts.push_back(fmt::format("DDP with buckets of {} KiB", policy.bucketBytes >> 10));
+  else if (policy.replicas > 1)
+    parts.push_back(fmt::format("HSDP: {} replicas x {} shards", policy.replicas, policy.shards(ranks)));
+  if (!policy.reshardAfterForward) parts.push_back("no resharding after forward");
+  if (policy.prefetch != 1) parts.push_back(fmt::format("prefetch {}", policy.prefetch));
+  if (policy.accumulate > 1) parts.push_back(fmt::format("{} micro steps", policy.accumulate));
+  if (policy.checkpointActivations) parts.push_back("activations recomputed per block");
+  if (policy.reduceDtype != nn::Dtype::kFloat32)
+    parts.push_back(fmt::format("reduced in {}", name(policy.reduceDtype)));
+  if (policy.lossScale() != 1.0f) parts.push_back(fmt::format("loss scale {}", policy.lossScale()));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 void printMemory(const Options& options, int ranks, const nn::MemoryLedger& ledger) {
-  const auto moments = memoryMoments(options.shape(ranks), ranks, options.compute);
+  const auto moments = memoryMoments(options.shape(ranks), ranks, options.policy);
   const MemoryMoment peak = peakMoment(moments);
   const nn::CategoryBytes byHand = categoryPeaks(moments);
   fmt::print("\nPeak device memory of rank 0 in bytes: by hand from the dimensions, and as allocated.\n");
@@ -52,11 +79,15 @@ void printHeader(const Options& o, int ranks) {
   fmt::print(
       "fsdp on {}: {} ranks, {} layers, dim {}, {} heads, vocabulary {}, batch {} x {} tokens, {} parameters, {}\n",
       nn::deviceName(), ranks, o.layers, o.dim, o.heads, o.vocabulary, o.batch, o.sequence, total,
-      o.compute == nn::Dtype::kFloat32 ? "fp32" : "bf16 compute with fp32 shards");
-  printGroup(root, ranks, o.compute);
+      o.policy.parameterDtype == nn::Dtype::kFloat32
+          ? "fp32"
+          : fmt::format("{} compute with fp32 shards", name(o.policy.parameterDtype)));
+  const std::string policy = describe(o.policy, ranks);
+  if (!policy.empty()) fmt::print("  {}\n", policy);
+  printGroup(root, o.policy.shards(ranks), o.policy);
   GroupLayout each = block;
   each.name = "each block";
-  printGroup(each, ranks, o.compute);
+  printGroup(each, o.policy.shards(ranks), o.policy);
 }
 
 void printStep(const Progress& progress, const nn::MemoryLedger& memory) {
@@ -68,10 +99,25 @@ void printSummary(const Options& o, int ranks, const Trainer& trainer, const Pro
   const int steps = static_cast<int>(progress.losses().size());
   fmt::print("\n{} steps, loss {:.4f} -> {:.4f}, median {:.2f} ms per step after the first\n", steps,
              progress.losses().front(), progress.losses().back(), progress.medianMilliseconds());
-  fmt::print(
-      "Per step and rank: {} forward all-gathers, {} backward all-gathers, {} reduce-scatters, 1 all-reduce (loss)\n",
-      o.layers + 1, o.layers, o.layers + 1);
+  const StepCollectives& done = trainer.collectives();
+  fmt::print("Per step and rank: {} forward all-gathers, {} backward all-gathers, {} reduce-scatters, ",
+             done.forwardGathers, done.backwardGathers, done.reduceScatters);
+  if (done.gradientAllReduces > 0) fmt::print("{} all-reduces of gradients, ", done.gradientAllReduces);
+  fmt::print("1 all-reduce (loss)\n");
   printMemory(o, ranks, trainer.memory());
+}
+
+std::vector<std::string> failedChecks(const Options& o, int ranks, const Trainer& trainer, const Progress& progress) {
+  std::vector<std::string> failed;
+  const auto moments = memoryMoments(o.shape(ranks), ranks, o.policy);
+  if (trainer.collectives() != plannedCollectives(o.shape(ranks), o.policy))
+    failed.push_back("the last step's collectives are not those that follow from the options");
+  if (trainer.memory().atPeak().bytes != peakMoment(moments).bytes.bytes ||
+      trainer.memory().peaks().bytes != categoryPeaks(moments).bytes)
+    failed.push_back("the peak of memory is not the one calculated by hand");
+  if (!std::all_of(progress.losses().begin(), progress.losses().end(), [](float loss) { return std::isfinite(loss); }))
+    failed.push_back("a loss is inf or nan");
+  return failed;
 }
 
 }  // namespace plumb::fsdp

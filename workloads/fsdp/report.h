@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rank 0 prints.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "workloads/fsdp/options.h"
@@ -30,5 +31,9 @@ class Progress {
 void printHeader(const Options& options, int ranks);
 void printStep(const Progress& progress, const nn::MemoryLedger& memory);
 void printSummary(const Options& options, int ranks, const Trainer& trainer, const Progress& progress);
+
+// What a run promises and did not keep, a sentence each.
+std::vector<std::string> failedChecks(const Options& options, int ranks, const Trainer& trainer,
+                                      const Progress& progress);
 
 }  // namespace plumb::fsdp

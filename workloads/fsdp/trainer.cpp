@@ -2,7 +2,9 @@
 #include "workloads/fsdp/trainer.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "workloads/fsdp/sharded_group.h"
 #include "workloads/nn/error.h"
 #include "workloads/nn/nvtx.h"
 
@@ -26,9 +28,9 @@ uint64_t mix(uint64_t x) {  // splitmix64
   return x ^ (x >> 31);
 }
 
-// The factor of each token's loss: the loss is the mean over the tokens of all ranks.
-float lossFactor(const ModelShape& shape, int ranks) {
-  return 1.0f / (static_cast<float>(shape.tokens()) * static_cast<float>(ranks));
+// The factor of each token's loss: the loss is the mean over the tokens of all ranks and micro steps.
+float lossFactor(const ModelShape& shape, int ranks, int accumulate) {
+  return 1.0f / (static_cast<float>(shape.tokens()) * static_cast<float>(ranks) * static_cast<float>(accumulate));
 }
 
 }  // namespace
@@ -46,116 +48,184 @@ void makeSamples(const ModelShape& shape, uint64_t seed, uint64_t firstSample, i
   }
 }
 
-Trainer::Trainer(const ModelShape& shape, const TrainingOptions& options, Communicator& communicator)
+Trainer::Trainer(const ModelShape& shape, const TrainingOptions& options, Communicator& world)
     : m_shape(shape),
       m_options(options),
-      m_communicator(communicator),
+      m_mesh(world, m_options.policy),
       m_gemm(m_ledger, m_stream),
       m_scratch(m_ledger, m_stream, Category::kWorkspace, "column sums", Dtype::kFloat32,
                 static_cast<size_t>(nn::kColumnChunks) * shape.dim),
       m_tokens(m_ledger, m_stream, Category::kInput, "tokens", Dtype::kInt32, shape.tokens()),
       m_targets(m_ledger, m_stream, Category::kInput, "targets", Dtype::kInt32, shape.tokens()),
-      m_loss(m_ledger, m_stream, Category::kActivation, "loss", Dtype::kFloat32, 1),
-      m_hostTokens(shape.tokens()),
-      m_hostTargets(shape.tokens()),
-      m_hostLoss(1),
-      m_context{m_shape, options.compute, m_stream, m_ledger, m_gemm, m_scratch.tensor()} {
-  const auto makeGroup = [&](GroupLayout layout, uint64_t number) {
-    return std::make_unique<ShardedGroup>(std::move(layout), mix(options.seed * 1000 + number), options.compute,
-                                          m_ledger, communicator, m_stream);
-  };
-  m_rootGroup = makeGroup(rootLayout(shape), 0);
-  for (int i = 0; i < shape.layers; ++i) {
-    m_blockGroups.push_back(makeGroup(blockLayout(shape, i), static_cast<uint64_t>(i) + 1));
-    m_blocks.emplace_back("block " + std::to_string(i));
-  }
+      m_loss(m_ledger, m_stream, Category::kActivation, "loss", Dtype::kFloat32, microSteps()),
+      m_hostTokens(microSteps() * shape.tokens()),
+      m_hostTargets(microSteps() * shape.tokens()),
+      m_hostLoss(microSteps()),
+      m_context{m_shape, options.policy.parameterDtype, m_stream, m_ledger, m_gemm, m_scratch.tensor()} {
+  makeGroups();
   m_stream.synchronize();
 }
 
+// Blocks from the last to the first, then the root: the order of the backward pass.
+void Trainer::makeGroups() {
+  const Policy& policy = m_options.policy;
+  const GroupContext context{policy, m_mesh, m_ledger, m_stream};
+  if (policy.ddp) m_buckets = std::make_unique<GradientBuckets>(m_shape, context);
+  const auto make = [&](GroupLayout layout, uint64_t number) -> std::unique_ptr<ParameterGroup> {
+    const uint64_t seed = mix(m_options.seed * 1000 + number);
+    if (policy.ddp) return std::make_unique<ReplicatedGroup>(std::move(layout), seed, context, *m_buckets);
+    return std::make_unique<ShardedGroup>(std::move(layout), seed, context);
+  };
+  const size_t layers = static_cast<size_t>(m_shape.layers);
+  m_blockGroups.resize(layers);
+  for (size_t i = layers; i-- > 0;) m_blockGroups[i] = make(blockLayout(m_shape, static_cast<int>(i)), i + 1);
+  m_rootGroup = make(rootLayout(m_shape), 0);
+  for (size_t i = 0; i < layers; ++i) m_blocks.emplace_back("block " + std::to_string(i));
+}
+
 Trainer::~Trainer() {
-  cudaStreamSynchronize(m_communicator.stream());
+  cudaStreamSynchronize(m_mesh.stream());
   cudaStreamSynchronize(m_stream);
+}
+
+void Trainer::synchronize() {
+  nn::check(cudaStreamSynchronize(m_mesh.stream()), "waiting for the communication stream");
+  m_stream.synchronize();
+}
+
+std::vector<ParameterGroup*> Trainer::groups() {
+  std::vector<ParameterGroup*> all{m_rootGroup.get()};
+  for (const auto& group : m_blockGroups) all.push_back(group.get());
+  return all;
 }
 
 float Trainer::step(int step) {
   const Range range("step", static_cast<uint64_t>(step));
-  loadBatch(step);
-  forward();
-  backward();
+  m_collectives = {};
+  for (MicroStep micro{0, microSteps() == 1}; micro.number < m_options.policy.accumulate;) {
+    loadBatch(step, micro);
+    forward(micro);
+    backward(micro);
+    ++micro.number;
+    micro.last = micro.number + 1 == m_options.policy.accumulate;
+  }
   update(step);
   return readLoss();
 }
 
-void Trainer::loadBatch(int step) {
-  const Range range("batch");
-  const uint64_t batch = static_cast<uint64_t>(m_shape.batch);
-  const uint64_t ranks = static_cast<uint64_t>(m_communicator.ranks());
-  const uint64_t first = (static_cast<uint64_t>(step) * ranks + static_cast<uint64_t>(m_communicator.rank())) * batch;
-  makeSamples(m_shape, m_options.seed, first, m_hostTokens.data(), m_hostTargets.data());
-  nn::check(
-      cudaMemcpyAsync(m_tokens.as<int>(), m_hostTokens.data(), m_hostTokens.bytes(), cudaMemcpyHostToDevice, m_stream),
-      "copying the tokens");
-  nn::check(cudaMemcpyAsync(m_targets.as<int>(), m_hostTargets.data(), m_hostTargets.bytes(), cudaMemcpyHostToDevice,
-                            m_stream),
-            "copying the targets");
+float Trainer::evaluate(int step) {
+  const Range range("evaluation");
+  for (MicroStep micro; micro.number < m_options.policy.accumulate; ++micro.number) {
+    loadBatch(step, micro);
+    forward(micro);
+    if (m_options.policy.keepsWeights())
+      for (const auto& group : m_blockGroups) group->release();
+    m_rootGroup->release();
+    for (Block& block : m_blocks) block.drop();
+    m_root.drop();
+  }
+  return readLoss();
 }
 
-void Trainer::forward() {
+void Trainer::loadBatch(int step, MicroStep micro) {
+  const Range range("batch");
+  const size_t tokens = m_shape.tokens();
+  const uint64_t ranks = static_cast<uint64_t>(m_mesh.world().ranks());
+  const uint64_t part = (static_cast<uint64_t>(step) * microSteps() + static_cast<uint64_t>(micro.number)) * ranks +
+                        static_cast<uint64_t>(m_mesh.world().rank());
+  // Each micro step has host memory of its own: the copies of the one before may still be under way.
+  int* hostTokens = m_hostTokens.data() + static_cast<size_t>(micro.number) * tokens;
+  int* hostTargets = m_hostTargets.data() + static_cast<size_t>(micro.number) * tokens;
+  makeSamples(m_shape, m_options.seed, part * static_cast<uint64_t>(m_shape.batch), hostTokens, hostTargets);
+  for (const auto& [to, from] : {std::pair{m_tokens.as<int>(), hostTokens}, {m_targets.as<int>(), hostTargets}})
+    nn::check(cudaMemcpyAsync(to, from, tokens * sizeof(int), cudaMemcpyHostToDevice, m_stream), "copying a batch");
+}
+
+// Without prefetch a gather waits for the compute work before it; release() of earlier blocks bounds the others.
+void Trainer::gatherBlock(size_t index) {
+  if (m_options.policy.prefetch == 0) {
+    m_computed.record(m_stream);
+    m_computed.makeWait(m_mesh.stream());
+  }
+  m_blockGroups[index]->gather();
+}
+
+void Trainer::forward(MicroStep micro) {
   const Range range("forward");
+  const int gathersBefore = m_mesh.shard().counts().allGathers;
   const size_t layers = m_blocks.size();
+  const size_t ahead = static_cast<size_t>(m_options.policy.prefetch);
   m_rootGroup->gather();
-  m_blockGroups[0]->gather();
+  for (size_t i = 0; i < std::min(ahead, layers); ++i) gatherBlock(i);
   m_rootGroup->awaitWeights();
   m_inputs = {m_root.embed(m_context, m_rootGroup->weights(), m_tokens)};
   for (size_t i = 0; i < layers; ++i) {
-    if (i + 1 < layers) m_blockGroups[i + 1]->gather();
-    m_blockGroups[i]->awaitWeights();
-    m_inputs.push_back(m_blocks[i].forward(m_context, m_blockGroups[i]->weights(), m_inputs[i]));
-    m_blockGroups[i]->release();
+    if (i + ahead < layers) gatherBlock(i + ahead);
+    ParameterGroup& group = *m_blockGroups[i];
+    group.awaitWeights();
+    m_inputs.push_back(m_blocks[i].forward(m_context, group.weights(), m_inputs[i]));
+    if (m_options.policy.checkpointActivations) m_blocks[i].dropActivations();
+    if (m_options.policy.keepsWeights())
+      group.endUse();
+    else
+      group.release();
   }
-  m_root.headForward(m_context, m_rootGroup->weights(), m_inputs[layers], m_targets, m_loss,
-                     lossFactor(m_shape, m_communicator.ranks()));
+  m_root.headForward(m_context, m_rootGroup->weights(), m_inputs[layers], m_targets,
+                     m_loss.tensor().slice(static_cast<size_t>(micro.number), 1), meanFactor());
   m_lossReady.record(m_stream);
+  m_collectives.forwardGathers += m_mesh.shard().counts().allGathers - gathersBefore;
 }
 
-void Trainer::backward() {
+void Trainer::backward(MicroStep micro) {
   const Range range("backward");
+  const Policy& policy = m_options.policy;
+  const CollectiveCounts before = m_mesh.shard().counts();
+  const int allReducesBefore = m_mesh.replicate().counts().allReduces;
   const size_t layers = m_blocks.size();
-  m_blockGroups[layers - 1]->gather();
-  m_rootGroup->allocateGradients();
+  const size_t ahead = static_cast<size_t>(policy.prefetch);
+  if (!policy.keepsWeights())
+    for (size_t k = 1; k <= std::min(ahead, layers); ++k) gatherBlock(layers - k);
+  m_rootGroup->allocateGradients(micro);
   Buffer gradient = m_root.headBackward(m_context, m_rootGroup->weights(), m_rootGroup->gradients(), m_inputs[layers],
-                                        m_targets, lossFactor(m_shape, m_communicator.ranks()));
+                                        m_targets, meanFactor() * policy.lossScale());
   for (size_t i = layers; i-- > 0;) {
-    if (i > 0) m_blockGroups[i - 1]->gather();
-    m_blockGroups[i]->awaitWeights();
-    m_blockGroups[i]->allocateGradients();
-    m_blocks[i].backward(m_context, m_blockGroups[i]->weights(), m_blockGroups[i]->gradients(), m_inputs[i], gradient);
-    m_blockGroups[i]->release();
-    m_blockGroups[i]->reduceGradients();
+    if (!policy.keepsWeights() && i >= ahead) gatherBlock(i - ahead);
+    ParameterGroup& group = *m_blockGroups[i];
+    group.awaitWeights();
+    group.allocateGradients(micro);
+    if (policy.checkpointActivations) m_blocks[i].recompute(m_context, group.weights(), m_inputs[i]);
+    m_blocks[i].backward(m_context, group.weights(), group.gradients(), m_inputs[i], gradient);
+    group.release();
+    group.reduceGradients(micro);
   }
   m_root.embeddingBackward(m_context, m_rootGroup->gradients(), m_tokens, std::move(gradient));
   m_rootGroup->release();
-  m_rootGroup->reduceGradients();
+  m_rootGroup->reduceGradients(micro);
+  m_collectives.backwardGathers += m_mesh.shard().counts().allGathers - before.allGathers;
+  m_collectives.reduceScatters += m_mesh.shard().counts().reduceScatters - before.reduceScatters;
+  m_collectives.gradientAllReduces += m_mesh.replicate().counts().allReduces - allReducesBefore;
 }
 
 void Trainer::update(int step) {
   const Range range("optimizer");
   nn::AdamwOptions options;
   options.learningRate = m_options.learningRate;
+  options.gradientFactor = 1.0f / m_options.policy.lossScale();
   for (size_t i = m_blockGroups.size(); i-- > 0;) m_blockGroups[i]->update(options, step + 1);
   m_rootGroup->update(options, step + 1);
 }
 
+float Trainer::meanFactor() const { return lossFactor(m_shape, m_mesh.world().ranks(), m_options.policy.accumulate); }
+
 float Trainer::readLoss() {
   const Range range("read loss");
-  const cudaStream_t stream = m_communicator.stream();
+  const cudaStream_t stream = m_mesh.stream();
   m_lossReady.makeWait(stream);
-  m_communicator.allReduce(m_loss);
+  m_mesh.world().allReduce(m_loss);
   nn::check(cudaMemcpyAsync(m_hostLoss.data(), m_loss.as<float>(), m_hostLoss.bytes(), cudaMemcpyDeviceToHost, stream),
             "copying the loss");
-  nn::check(cudaStreamSynchronize(stream), "waiting for the communication stream");
-  m_stream.synchronize();
-  return m_hostLoss[0];
+  synchronize();
+  return std::accumulate(m_hostLoss.data(), m_hostLoss.data() + microSteps(), 0.0f);
 }
 
 }  // namespace plumb::fsdp

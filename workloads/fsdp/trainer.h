@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "workloads/fsdp/communicator.h"
-#include "workloads/fsdp/sharded_group.h"
+#include "workloads/fsdp/parameter_group.h"
+#include "workloads/fsdp/replicated_group.h"
 #include "workloads/fsdp/transformer.h"
 
 namespace plumb::fsdp {
@@ -13,7 +13,7 @@ namespace plumb::fsdp {
 struct TrainingOptions {
   float learningRate = 3e-3f;
   uint64_t seed = 1;
-  nn::Dtype compute = nn::Dtype::kBfloat16;
+  Policy policy;
 };
 
 // The made-up text: a token follows from the one before it by an affine map over a small alphabet; where a sample
@@ -23,40 +23,53 @@ void makeSamples(const ModelShape& shape, uint64_t seed, uint64_t firstSample, i
 
 class Trainer {
  public:
-  // communicator outlives it. Allocates and initialises on the current device.
-  Trainer(const ModelShape& shape, const TrainingOptions& options, Communicator& communicator);
+  // shape: of one micro step of this rank. world outlives it. Allocates and initialises on the current device.
+  Trainer(const ModelShape& shape, const TrainingOptions& options, Communicator& world);
   ~Trainer();
 
   // Trains on batch number step (from 0) and returns its mean loss over all ranks, before the update.
   float step(int step);
+  // The mean loss of batch number step without training on it.
+  float evaluate(int step);
 
+  // Collectives of the last step.
+  const StepCollectives& collectives() const { return m_collectives; }
   const nn::MemoryLedger& memory() const { return m_ledger; }
-  const ShardedGroup& root() const { return *m_rootGroup; }
-  const ShardedGroup& block(int index) const { return *m_blockGroups[static_cast<size_t>(index)]; }
+  const Mesh& mesh() const { return m_mesh; }
+  // All groups, the root first.
+  std::vector<ParameterGroup*> groups();
+  // Waits for everything that is enqueued.
+  void synchronize();
 
  private:
-  void loadBatch(int step);
-  void forward();
-  void backward();
+  size_t microSteps() const { return static_cast<size_t>(m_options.policy.accumulate); }
+  float meanFactor() const;
+  void makeGroups();
+  void loadBatch(int step, MicroStep micro);
+  void gatherBlock(size_t index);
+  void forward(MicroStep micro);
+  void backward(MicroStep micro);
   void update(int step);
   float readLoss();
 
   ModelShape m_shape;
   TrainingOptions m_options;
-  Communicator& m_communicator;
+  Mesh m_mesh;
   nn::MemoryLedger m_ledger;
   nn::Stream m_stream;
   nn::Gemm m_gemm;
   nn::Buffer m_scratch, m_tokens, m_targets, m_loss;
   nn::PinnedArray<int> m_hostTokens, m_hostTargets;
   nn::PinnedArray<float> m_hostLoss;
-  nn::Event m_lossReady, m_lossReduced;
+  nn::Event m_lossReady, m_computed;
   Compute m_context;
-  std::unique_ptr<ShardedGroup> m_rootGroup;
-  std::vector<std::unique_ptr<ShardedGroup>> m_blockGroups;
+  std::unique_ptr<GradientBuckets> m_buckets;  // with DDP
+  std::unique_ptr<ParameterGroup> m_rootGroup;
+  std::vector<std::unique_ptr<ParameterGroup>> m_blockGroups;
   Root m_root;
   std::vector<Block> m_blocks;
   std::vector<nn::Tensor> m_inputs;  // of each block, and of the head
+  StepCollectives m_collectives;
 };
 
 }  // namespace plumb::fsdp

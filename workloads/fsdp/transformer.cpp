@@ -31,6 +31,36 @@ struct Sizes {
 const Tensor& Block::forward(const Compute& c, const FlatTensors& weights, const Tensor& in) {
   const Range range(m_name);
   const Sizes s(c.shape);
+  forwardToHidden(c, weights, in);
+  m_output = c.activation(m_name + "/output", c.shape.tokens() * c.shape.dim);
+  {
+    const Range projection("down projection");
+    c.gemm.multiply(s.tokens, s.dim, s.hidden, {m_hidden, s.hidden}, {weights[kDown], s.dim}, {m_output, s.dim});
+  }
+  nn::add(c.stream, m_middle, m_output, m_output);
+  return m_output;
+}
+
+void Block::dropActivations() {
+  for (Buffer* buffer : {&m_norm1Rms, &m_norm1, &m_qkv, &m_probabilities, &m_attention, &m_middle, &m_norm2Rms,
+                         &m_norm2, &m_up, &m_hidden})
+    buffer->reset();
+}
+
+void Block::drop() {
+  dropActivations();
+  m_output.reset();
+}
+
+// The backward pass needs all but the result.
+void Block::recompute(const Compute& c, const FlatTensors& weights, const Tensor& in) {
+  const Range range("recompute " + m_name);
+  m_output.reset();
+  forwardToHidden(c, weights, in);
+}
+
+void Block::forwardToHidden(const Compute& c, const FlatTensors& weights, const Tensor& in) {
+  const Sizes s(c.shape);
   const size_t width = c.shape.tokens() * c.shape.dim;
 
   m_norm1Rms = c.statistic(m_name + "/norm 1 rms", c.shape.tokens());
@@ -61,13 +91,6 @@ const Tensor& Block::forward(const Compute& c, const FlatTensors& weights, const
   }
   m_hidden = c.activation(m_name + "/hidden", 4 * width);
   nn::siluForward(c.stream, m_up, m_hidden);
-  m_output = c.activation(m_name + "/output", width);
-  {
-    const Range projection("down projection");
-    c.gemm.multiply(s.tokens, s.dim, s.hidden, {m_hidden, s.hidden}, {weights[kDown], s.dim}, {m_output, s.dim});
-  }
-  nn::add(c.stream, m_middle, m_output, m_output);
-  return m_output;
 }
 
 // qkv lies [token][q k v][head][headDim]: the heads of one sequence are a batch at a distance of headDim.
@@ -257,6 +280,10 @@ void Root::embeddingBackward(const Compute& c, const FlatTensors& gradients, con
   const Range range("embedding");
   nn::embeddingBackward(c.stream, gradient, ids, gradients[kEmbedding]);
   m_embedded.reset();
+}
+
+void Root::drop() {
+  for (Buffer* buffer : {&m_embedded, &m_normRms, &m_norm, &m_logits, &m_losses, &m_logSum}) buffer->reset();
 }
 
 }  // namespace plumb::fsdp

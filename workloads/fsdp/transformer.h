@@ -43,11 +43,17 @@ class Block {
 
   // Keeps what backward() needs. The input must stay until then; the result is kept here.
   const nn::Tensor& forward(const Compute& c, const FlatTensors& weights, const nn::Tensor& in);
+  // Activation checkpointing: frees all that forward() kept but the result, and makes it again before backward().
+  void dropActivations();
+  void recompute(const Compute& c, const FlatTensors& weights, const nn::Tensor& in);
   // gradient: of the output, becomes that of the input. Writes all weight gradients and frees what forward() kept.
   void backward(const Compute& c, const FlatTensors& weights, const FlatTensors& gradients, const nn::Tensor& in,
                 const nn::Tensor& gradient);
+  // Frees everything after a forward pass that no backward pass follows.
+  void drop();
 
  private:
+  void forwardToHidden(const Compute& c, const FlatTensors& weights, const nn::Tensor& in);
   void attentionForward(const Compute& c);
   void attentionBackward(const Compute& c, const nn::Tensor& outGradient, const nn::Tensor& qkvGradient);
 
@@ -68,6 +74,8 @@ class Root {
   nn::Buffer headBackward(const Compute& c, const FlatTensors& weights, const FlatTensors& gradients,
                           const nn::Tensor& in, const nn::Tensor& targets, float factor);
   void embeddingBackward(const Compute& c, const FlatTensors& gradients, const nn::Tensor& ids, nn::Buffer gradient);
+  // Frees everything after a forward pass that no backward pass follows.
+  void drop();
 
  private:
   nn::Buffer m_embedded, m_normRms, m_norm, m_logits, m_losses, m_logSum;

@@ -193,6 +193,7 @@ struct AdamwStep {
   float beta2;
   float epsilon;
   float weightDecay;
+  float gradientFactor;
   float correction1;  // 1 - beta1^t
   float correction2;  // 1 - beta2^t
 };
@@ -203,8 +204,9 @@ __global__ void adamw(float* weight, const float* gradient, float* m, float* v, 
   Floats w = load(weight, i, count);
   Floats first = load(m, i, count);
   Floats second = load(v, i, count);
-  const Floats g = load(gradient, i, count);
+  Floats g = load(gradient, i, count);
   for (int k = 0; k < kPack; ++k) {
+    g.values[k] *= step.gradientFactor;
     first.values[k] = step.beta1 * first.values[k] + (1.0f - step.beta1) * g.values[k];
     second.values[k] = step.beta2 * second.values[k] + (1.0f - step.beta2) * g.values[k] * g.values[k];
     const float direction =

@@ -292,6 +292,7 @@ void adamw(cudaStream_t stream, const AdamwOptions& options, int step, const Ten
                                   options.beta2,
                                   options.epsilon,
                                   options.weightDecay,
+                                  options.gradientFactor,
                                   1.0f - std::pow(options.beta1, static_cast<float>(step)),
                                   1.0f - std::pow(options.beta2, static_cast<float>(step))};
   launch(kernels::adamw, pointwiseGrid(weight.count), kPointwiseThreads, stream, weight.floats(), gradient.floats(),

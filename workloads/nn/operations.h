@@ -61,6 +61,7 @@ struct AdamwOptions {
   float beta2 = 0.95f;
   float epsilon = 1e-8f;
   float weightDecay = 0.01f;
+  float gradientFactor = 1.0f;  // gradients are multiplied by it first: one over the loss scale
 };
 // One AdamW step on fp32 tensors; step counts from 1.
 void adamw(cudaStream_t stream, const AdamwOptions& options, int step, const Tensor& weight, const Tensor& gradient,

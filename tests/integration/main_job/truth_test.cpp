@@ -170,7 +170,7 @@ TEST_F(MainJob, ComputeExposedCommunicationExposedMemoryAndIdleAreTheSpan) {
 }
 
 TEST_F(MainJob, PeakMemoryByCategoryIsTheHandCalculation) {
-  const auto moments = fsdp::memoryMoments(shapeOf(s_training), s_training.ranks, nn::Dtype::kBfloat16);
+  const auto moments = fsdp::memoryMoments(shapeOf(s_training), s_training.ranks);
   const nn::CategoryBytes expected = fsdp::peakMoment(moments).bytes;
   std::map<std::string, std::map<int64_t, double>> measured;  // category → rank → bytes
   for (const auto& row : report("memory")) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "workloads/fsdp/memory_plan.h"
 #include "workloads/fsdp/options.h"
 #include "workloads/fsdp/trainer.h"
@@ -60,7 +62,7 @@ TEST(Samples, TheNextTokenFollowsFromTheOneBefore) {
 
 TEST(MemoryPlan, ShardedStateIsSixteenBytesPerParameterOverTheRanks) {
   const size_t parameters = fsdp::rootLayout(kShape).padded(2) + 3 * fsdp::blockLayout(kShape, 0).padded(2);
-  const auto peaks = fsdp::categoryPeaks(fsdp::memoryMoments(kShape, 2, nn::Dtype::kBfloat16));
+  const auto peaks = fsdp::categoryPeaks(fsdp::memoryMoments(kShape, 2));
   EXPECT_EQ(peaks[nn::Category::kParameter], parameters * 4 / 2);
   EXPECT_EQ(peaks[nn::Category::kOptimizerState], parameters * 8 / 2);
 }
@@ -72,13 +74,80 @@ TEST(MemoryPlan, AgreesWithWhatATrainingAllocatesToTheByte) {
     for (const nn::Dtype dtype : {nn::Dtype::kBfloat16, nn::Dtype::kFloat32}) {
       fsdp::Communicator alone{fsdp::RankEnvironment{}};
       fsdp::TrainingOptions options;
-      options.compute = dtype;
+      options.policy.parameterDtype = dtype;
       fsdp::Trainer trainer(shape, options, alone);
       trainer.step(0);
-      const auto moments = fsdp::memoryMoments(shape, 1, dtype);
+      const auto moments = fsdp::memoryMoments(shape, 1, options.policy);
       EXPECT_EQ(trainer.memory().peaks().bytes, fsdp::categoryPeaks(moments).bytes);
       EXPECT_EQ(trainer.memory().atPeak().bytes, fsdp::peakMoment(moments).bytes.bytes)
           << fsdp::peakMoment(moments).name;
+    }
+  }
+}
+
+struct NamedPolicy {
+  const char* name;
+  fsdp::Policy policy;
+};
+
+// One change from the default each, and some that meet.
+std::vector<NamedPolicy> policies() {
+  const auto bf16 = nn::Dtype::kBfloat16;
+  return {{"no reshard", {.reshardAfterForward = false}},
+          {"prefetch 0", {.prefetch = 0}},
+          {"prefetch 2", {.prefetch = 2}},
+          {"two micro steps", {.accumulate = 2}},
+          {"checkpointed activations", {.checkpointActivations = true}},
+          {"checkpointed, micro steps, no reshard",
+           {.reshardAfterForward = false, .accumulate = 2, .checkpointActivations = true}},
+          {"bf16 reduction", {.reduceDtype = bf16}},
+          {"DDP", {.ddp = true, .bucketBytes = 50000}},
+          {"DDP, micro steps", {.accumulate = 2, .checkpointActivations = true, .ddp = true}}};
+}
+
+TEST(Policies, MemoryAndCollectivesAreThoseCalculatedByHand) {
+  fsdp::Communicator alone{fsdp::RankEnvironment{}};
+  for (const NamedPolicy& each : policies()) {
+    for (const nn::Dtype dtype : {nn::Dtype::kBfloat16, nn::Dtype::kFloat32}) {
+      fsdp::TrainingOptions options;
+      options.policy = each.policy;
+      options.policy.parameterDtype = dtype;
+      fsdp::Trainer trainer(kShape, options, alone);
+      trainer.step(0);
+      trainer.step(1);
+      const auto moments = fsdp::memoryMoments(kShape, 1, options.policy);
+      EXPECT_EQ(trainer.memory().peaks().bytes, fsdp::categoryPeaks(moments).bytes) << each.name;
+      EXPECT_EQ(trainer.memory().atPeak().bytes, fsdp::peakMoment(moments).bytes.bytes) << each.name;
+      EXPECT_EQ(trainer.collectives(), fsdp::plannedCollectives(kShape, options.policy)) << each.name;
+    }
+  }
+}
+
+TEST(Policies, TrainLikeTheDefault) {
+  fsdp::Communicator alone{fsdp::RankEnvironment{}};
+  const auto losses = [&](const fsdp::Policy& policy) {
+    fsdp::TrainingOptions options;
+    options.policy = policy;
+    options.policy.parameterDtype = nn::Dtype::kFloat32;
+    ModelShape shape = kShape;
+    shape.batch /= policy.accumulate;
+    fsdp::Trainer trainer(shape, options, alone);
+    std::vector<float> all;
+    for (int step = 0; step < 4; ++step) all.push_back(trainer.step(step));
+    return all;
+  };
+  const auto expected = losses({});
+  for (const NamedPolicy& each : policies()) {
+    const auto got = losses(each.policy);
+    const bool rounds = each.policy.reduceDtype != nn::Dtype::kFloat32;
+    const bool addsInAnotherOrder = each.policy.accumulate > 1;
+    for (size_t i = 0; i < got.size(); ++i) {
+      if (rounds)
+        EXPECT_NEAR(got[i], expected[i], 0.01f * expected[i]) << each.name;
+      else if (addsInAnotherOrder)
+        EXPECT_NEAR(got[i], expected[i], 1e-4f * expected[i]) << each.name;
+      else
+        EXPECT_EQ(got[i], expected[i]) << each.name;
     }
   }
 }
