@@ -2,8 +2,10 @@
 #include "workloads/softcuda/cudart/capture.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
+#include "workloads/softcuda/cudart/api_call.h"
 #include "workloads/softcuda/cudart/stream.h"
 
 namespace softcuda {
@@ -19,11 +21,47 @@ ActiveCaptures& active() {
   return *instance;
 }
 
+// To tell whether a handle is one.
+struct LiveNodes {
+  std::mutex mutex;
+  std::unordered_map<const void*, uint64_t> ids;
+};
+LiveNodes& liveNodes() {
+  static auto* instance = new LiveNodes;
+  return *instance;
+}
+
 }  // namespace
 
 uint64_t nextGraphId() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1);
+}
+
+std::shared_ptr<GraphNode> makeGraphNode(cudaGraphNodeType type, std::function<void(Stream&)> run) {
+  const std::shared_ptr<GraphNode> node(new GraphNode{nextGraphId(), type, std::move(run)}, [](GraphNode* dead) {
+    {
+      std::lock_guard lock(liveNodes().mutex);
+      liveNodes().ids.erase(dead);
+    }
+    delete dead;
+  });
+  {
+    std::lock_guard lock(liveNodes().mutex);
+    liveNodes().ids.emplace(node.get(), node->id);
+  }
+  emitGraphNode(SOFTCUDA_EVENT_GRAPH_NODE_CREATED, *node);
+  return node;
+}
+
+void emitGraphNode(uint32_t kind, const GraphNode& node) {
+  if (!observed()) return;
+  SoftcudaEvent event{};
+  event.kind = kind;
+  event.graph_node_id = node.id;
+  event.graph_node.handle = reinterpret_cast<cudaGraphNode_t>(const_cast<GraphNode*>(&node));
+  event.graph_node.type = node.type;
+  emit(event);
 }
 
 Capture::Capture(const Stream& origin, cudaStreamCaptureMode mode)
@@ -59,7 +97,7 @@ bool Capture::forbidsUnsafeCalls() const {
 
 void Capture::add(const Stream& stream, cudaGraphNodeType type, std::function<void(Stream&)> run) {
   std::lock_guard lock(m_mutex);
-  m_nodes.push_back({nextGraphId(), type, std::move(run)});
+  m_nodes.push_back(makeGraphNode(type, std::move(run)));
   if (&stream != m_origin) m_notJoinedBack.insert(&stream);
 }
 
@@ -93,3 +131,9 @@ cudaError_t Capture::end(const Stream& stream, GraphNodes* nodes) {
 }
 
 }  // namespace softcuda
+
+extern "C" uint64_t softcuda_graph_node_id(cudaGraphNode_t node) {
+  std::lock_guard lock(softcuda::liveNodes().mutex);
+  const auto found = softcuda::liveNodes().ids.find(node);
+  return found == softcuda::liveNodes().ids.end() ? 0 : found->second;
+}

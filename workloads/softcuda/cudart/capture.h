@@ -23,7 +23,12 @@ struct GraphNode {
   cudaGraphNodeType type;
   std::function<void(Stream&)> run;  // as often as the graph is launched
 };
-using GraphNodes = std::vector<GraphNode>;
+using GraphNodes = std::vector<std::shared_ptr<GraphNode>>;  // a node's address is its handle
+
+// A new node; told to libcupti.
+std::shared_ptr<GraphNode> makeGraphNode(cudaGraphNodeType type, std::function<void(Stream&)> run);
+
+void emitGraphNode(uint32_t kind, const GraphNode& node);  // SoftcudaEventKind
 
 class Capture {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and sets.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -7,6 +8,7 @@
 #include "workloads/softcuda/cudart/memory.h"
 #include "workloads/softcuda/cudart/stream.h"
 #include "workloads/softcuda/cudart/variable_registry.h"
+#include "workloads/softcuda/cudart/work.h"
 #include "workloads/softcuda/device.h"
 
 namespace softcuda {
@@ -120,8 +122,9 @@ cudaError_t copy(ApiCall& call, const Area& to, const Area& from, const Extent& 
     });
     return cudaSuccess;
   }
-  const uint64_t sequence = submit(
-      *stream, [event, to, from, extent](Stream&) mutable { timed(event, [&] { copyRows(to, from, extent); }); });
+  const uint64_t sequence = submit(*stream, cudaGraphNodeTypeMemcpy, [event, to, from, extent](Stream&) mutable {
+    timed(event, [&] { copyRows(to, from, extent); });
+  });
   const bool hostWaits = async ? pageable : event.copy.copy_kind != kDeviceToDevice;
   if (hostWaits) stream->wait(sequence);
   return stickyError();
@@ -187,6 +190,24 @@ cudaError_t copyFromSymbol(ApiCall& call, void* to, const SymbolPart& from, cuda
 }
 
 }  // namespace
+
+cudaError_t queueCopy(ApiCall& call, const cudaPitchedPtr& to, const cudaPitchedPtr& from, std::size_t width,
+                      std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  return copy(call, row(to.ptr, to.pitch), row(from.ptr, from.pitch), {width, height}, kind, stream, true);
+}
+
+cudaError_t queueSet(ApiCall& call, const cudaMemsetParams& parameters, cudaStream_t stream) {
+  const unsigned element = parameters.elementSize;
+  if (element != 1 && element != 2 && element != 4) return cudaErrorInvalidValue;
+  const unsigned byte = parameters.value & 0xffu;
+  const unsigned repeated = byte * (element == 1 ? 0x1u : element == 2 ? 0x101u : 0x1010101u);
+  if (repeated != parameters.value) return softcuda_unsupported("a memset node with an element of unequal bytes");
+  const std::size_t width = parameters.width * element;
+  const std::size_t pitch = parameters.height <= 1 ? width : parameters.pitch;
+  return set(call, row(parameters.dst, pitch), {width, std::max<std::size_t>(parameters.height, 1)},
+             static_cast<int>(byte), stream, true);
+}
+
 }  // namespace softcuda
 
 using namespace softcuda;

@@ -35,6 +35,8 @@ enum SoftcudaEventKind : uint32_t {
   SOFTCUDA_EVENT_STREAM_DESTROYED,
   SOFTCUDA_EVENT_CONTEXT_CREATED,
   SOFTCUDA_EVENT_GRAPH,  // a launched graph, from its first node to its last
+  SOFTCUDA_EVENT_GRAPH_NODE_CREATED,
+  SOFTCUDA_EVENT_GRAPH_NODE_CLONED,  // into an executable graph, graph_id; a clone has the handle and id of its node
 };
 
 // Numbers are CUPTI's: CUpti_ActivityMemoryKind, CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryOperationType …
@@ -91,6 +93,10 @@ struct SoftcudaEvent {
       int priority;
       uint32_t cuda_flags;  // as given to cudaStreamCreateWithFlags
     } stream_info;
+    struct {
+      cudaGraphNode_t handle;
+      uint32_t type;  // cudaGraphNodeType
+    } graph_node;
   };
 };
 
@@ -111,6 +117,9 @@ const struct cudaDeviceProp* softcuda_device_properties(void);
 
 // The id of a graph or an executable graph; 0 for an unknown handle.
 uint64_t softcuda_graph_id(const void* handle);
+
+// The id of a graph's node, as in records; 0 for an unknown handle.
+uint64_t softcuda_graph_node_id(cudaGraphNode_t node);
 
 // Initialises the device as the first CUDA call would (and so loads what CUDA_INJECTION64_PATH names).
 void softcuda_initialize(void);

@@ -1,55 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture and the graphs that come of it. Graphs built node by node are not available (unsupported.def).
+// Stream capture, executable graphs and their launches.
 #include <algorithm>
 #include <memory>
-#include <shared_mutex>
-#include <unordered_map>
 
 #include "workloads/softcuda/cudart/api_call.h"
-#include "workloads/softcuda/cudart/capture.h"
+#include "workloads/softcuda/cudart/graph.h"
 #include "workloads/softcuda/cudart/stream.h"
 #include "workloads/softcuda/device.h"
 
 namespace softcuda {
 namespace {
-
-struct Graph {
-  uint64_t id;
-  std::shared_ptr<const GraphNodes> nodes;
-};
-
-// Graphs and executable graphs by handle. A launched graph lives until its launches are done, whoever destroys it.
-class GraphTable {
- public:
-  void* add(std::shared_ptr<const GraphNodes> nodes) {
-    auto graph = std::make_shared<Graph>(Graph{nextGraphId(), std::move(nodes)});
-    void* handle = graph.get();
-    std::lock_guard lock(m_mutex);
-    m_graphs.emplace(handle, std::move(graph));
-    return handle;
-  }
-  std::shared_ptr<Graph> find(const void* handle) {
-    std::shared_lock lock(m_mutex);
-    const auto found = m_graphs.find(handle);
-    return found == m_graphs.end() ? nullptr : found->second;
-  }
-  bool remove(const void* handle) {
-    std::lock_guard lock(m_mutex);
-    return m_graphs.erase(handle) != 0;
-  }
-
- private:
-  std::shared_mutex m_mutex;
-  std::unordered_map<const void*, std::shared_ptr<Graph>> m_graphs;
-};
-GraphTable& graphs() {
-  static auto* instance = new GraphTable;
-  return *instance;
-}
-GraphTable& executables() {
-  static auto* instance = new GraphTable;
-  return *instance;
-}
 
 void runGraph(const Graph& graph, Stream& stream, uint32_t correlation, uint64_t queuedNs) {
   const bool report = observed();
@@ -60,10 +20,10 @@ void runGraph(const Graph& graph, Stream& stream, uint32_t correlation, uint64_t
   event.graph_id = graph.id;
   event.start_ns = report ? softcuda_now() : 0;
   GraphLaunch launch{correlation, queuedNs, graph.id, 0};
-  for (const GraphNode& node : *graph.nodes) {
-    launch.nodeId = node.id;
+  for (const auto& node : graph.nodes) {
+    launch.nodeId = node->id;
     t_graphLaunch = &launch;
-    node.run(stream);
+    node->run(stream);
   }
   t_graphLaunch = nullptr;
   if (!report) return;
@@ -75,11 +35,28 @@ cudaError_t instantiate(cudaGraphExec_t* executable, cudaGraph_t graph) {
   if (!executable) return cudaErrorInvalidValue;
   const auto found = graphs().find(graph);
   if (!found) return cudaErrorInvalidValue;
-  *executable = static_cast<cudaGraphExec_t>(executables().add(found->nodes));
+  auto made = std::make_shared<Graph>();
+  {
+    std::lock_guard lock(found->mutex);
+    made->nodes = found->ordered();
+    if (made->nodes.size() != found->nodes.size()) return cudaErrorInvalidValue;  // a cycle
+  }
+  for (const auto& node : made->nodes) emitGraphNode(SOFTCUDA_EVENT_GRAPH_NODE_CLONED, *node);
+  *executable = static_cast<cudaGraphExec_t>(executables().add(std::move(made)));
   return cudaSuccess;
 }
 
 }  // namespace
+
+GraphTable& graphs() {
+  static auto* instance = new GraphTable;
+  return *instance;
+}
+GraphTable& executables() {
+  static auto* instance = new GraphTable;
+  return *instance;
+}
+
 }  // namespace softcuda
 
 using namespace softcuda;
@@ -113,11 +90,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* pGraph) {
     *pGraph = nullptr;
     const auto capture = found->capture();
     if (!capture) return cudaErrorIllegalState;
-    auto nodes = std::make_shared<GraphNodes>();
-    const cudaError_t error = capture->end(*found, nodes.get());
+    auto graph = std::make_shared<Graph>();
+    const cudaError_t error = capture->end(*found, &graph->nodes);
     if (error == cudaErrorStreamCaptureUnmatched || error == cudaErrorStreamCaptureWrongThread) return error;
     found->setCapture(nullptr);
-    if (error == cudaSuccess) *pGraph = static_cast<cudaGraph_t>(graphs().add(std::move(nodes)));
+    if (error == cudaSuccess) *pGraph = static_cast<cudaGraph_t>(graphs().add(std::move(graph)));
     return error;
   });
 }
@@ -200,10 +177,10 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
   return SOFTCUDA_CALL(cudaGraphGetNodes, v10000, {
     const auto found = graphs().find(graph);
     if (!found || !numNodes) return cudaErrorInvalidValue;
-    const std::size_t count = found->nodes->size();
+    std::lock_guard lock(found->mutex);
+    const std::size_t count = found->nodes.size();
     for (std::size_t i = 0; nodes && i < *numNodes; ++i) {
-      // A node's handle is the address of the node, which lives as long as a graph made of it.
-      nodes[i] = i < count ? reinterpret_cast<cudaGraphNode_t>(const_cast<GraphNode*>(&(*found->nodes)[i])) : nullptr;
+      nodes[i] = i < count ? handleOf(found->nodes[i].get()) : nullptr;
     }
     *numNodes = nodes ? std::min(*numNodes, count) : count;
     return cudaSuccess;
@@ -212,8 +189,8 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* pType) {
   return SOFTCUDA_CALL(cudaGraphNodeGetType, v10000, {
-    if (!node || !pType) return cudaErrorInvalidValue;
-    *pType = reinterpret_cast<const GraphNode*>(node)->type;
+    if (softcuda_graph_node_id(node) == 0 || !pType) return cudaErrorInvalidValue;
+    *pType = nodeOf(node)->type;
     return cudaSuccess;
   });
 }

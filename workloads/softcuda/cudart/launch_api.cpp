@@ -11,6 +11,7 @@
 #include "workloads/softcuda/cudart/kernel_registry.h"
 #include "workloads/softcuda/cudart/stream.h"
 #include "workloads/softcuda/cudart/variable_registry.h"
+#include "workloads/softcuda/cudart/work.h"
 #include "workloads/softcuda/device.h"
 
 namespace softcuda {
@@ -175,6 +176,12 @@ const char* nameOf(const RegisteredKernel* kernel) { return kernel ? kernel->nam
 RegisteredKernel* fromHandle(cudaKernel_t handle) { return reinterpret_cast<RegisteredKernel*>(handle); }
 
 }  // namespace
+
+cudaError_t queueKernel(ApiCall& call, const void* function, dim3 grid, dim3 block, void** arguments,
+                        std::size_t sharedBytes, cudaStream_t stream) {
+  return launch(call, findKernel(function), grid, block, arguments, sharedBytes, stream);
+}
+
 }  // namespace softcuda
 
 using namespace softcuda;

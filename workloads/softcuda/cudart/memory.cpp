@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "workloads/softcuda/cudart/settings.h"
 #include "workloads/softcuda/cudart/variable_registry.h"
@@ -131,6 +132,15 @@ class Pool {
   std::size_t m_reservedHigh = 0;
 };
 
+struct GraphMemory {
+  std::mutex mutex;
+  std::unordered_set<void*> addresses;
+};
+GraphMemory& graphMemory() {
+  static auto* instance = new GraphMemory;
+  return *instance;
+}
+
 Pool& pool() {
   static auto* instance = new Pool;
   return *instance;
@@ -189,6 +199,27 @@ std::optional<std::size_t> freeOnStream(void* address, Stream& stream) {
   if (!block || block->address != address) return std::nullopt;
   submit(stream, [address](Stream&) { deviceHeap().free(address); });
   return block->bytes;
+}
+
+std::shared_ptr<void> allocateForGraph(std::size_t bytes) {
+  void* address = deviceHeap().allocate(bytes, kDevice);
+  if (!address) return nullptr;
+  {
+    std::lock_guard lock(graphMemory().mutex);
+    graphMemory().addresses.insert(address);
+  }
+  return {address, [](void* owned) {
+            {
+              std::lock_guard lock(graphMemory().mutex);
+              graphMemory().addresses.erase(owned);
+            }
+            deviceHeap().free(owned);
+          }};
+}
+
+bool ownedByGraph(const void* address) {
+  std::lock_guard lock(graphMemory().mutex);
+  return graphMemory().addresses.contains(const_cast<void*>(address));
 }
 
 std::optional<std::size_t> forgetPooled(void* address) { return pool().forget(address); }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "workloads/softcuda/cudart/heap.h"
@@ -31,6 +32,10 @@ bool unregisterHost(void* address);
 // only when the free has been reached.
 void* allocateOnStream(std::size_t bytes, Stream& stream);               // null: exhausted
 std::optional<std::size_t> freeOnStream(void* address, Stream& stream);  // bytes as asked for; empty: not an allocation
+
+// Memory of a graph: allocated when the call is captured, freed with the last graph that has the returned node's owner.
+std::shared_ptr<void> allocateForGraph(std::size_t bytes);  // null: exhausted
+bool ownedByGraph(const void* address);
 
 std::optional<std::size_t> forgetPooled(void* address);  // before cudaFree of such memory; empty: not from the pool
 

@@ -57,7 +57,8 @@ cudaError_t release(const ApiCall& call, Heap& heap, void* pointer) {
   const auto found = heap.find(pointer);
   if (!found || found->address != pointer) return cudaErrorInvalidValue;
   if (captureForbidsThisCall()) return cudaErrorStreamCaptureUnsupported;
-  synchronizeAll();  // as the real one does
+  synchronizeAll();                               // as the real one does
+  if (ownedByGraph(pointer)) return cudaSuccess;  // stays until the graph goes
   const auto pooled = forgetPooled(pointer);
   const auto block = heap.free(pointer);
   if (!block) return cudaErrorInvalidValue;
@@ -167,9 +168,15 @@ static cudaError_t allocateAsync(ApiCall& call, void** devPtr, size_t size, cuda
   if (!devPtr) return cudaErrorInvalidValue;
   const StreamRef stream = findStream(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
-  if (stream->capture()) return softcuda_unsupported("cudaMallocAsync in a stream capture");
   *devPtr = nullptr;
   if (size == 0) return cudaSuccess;
+  if (stream->capture()) {
+    auto memory = allocateForGraph(size);
+    if (!memory) return cudaErrorMemoryAllocation;
+    *devPtr = memory.get();
+    submit(*stream, cudaGraphNodeTypeMemAlloc, [memory = std::move(memory)](Stream&) {});
+    return cudaSuccess;
+  }
   *devPtr = allocateOnStream(size, *stream);
   if (!*devPtr) return cudaErrorMemoryAllocation;
   emitMemory(call, kAllocation, *devPtr, size, kDevice, &*stream);
@@ -192,7 +199,12 @@ cudaError_t cudaFreeAsync(void* devPtr, cudaStream_t hStream) {
     const StreamRef stream = findStream(hStream);
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (!devPtr) return cudaSuccess;
-    if (stream->capture()) return softcuda_unsupported("cudaFreeAsync in a stream capture");
+    const bool ofGraph = ownedByGraph(devPtr);
+    if (stream->capture() && !ofGraph) return cudaErrorInvalidValue;
+    if (ofGraph) {
+      submit(*stream, cudaGraphNodeTypeMemFree, [](Stream&) {});
+      return cudaSuccess;
+    }
     const auto bytes = freeOnStream(devPtr, *stream);
     if (!bytes) return cudaErrorInvalidValue;
     emitMemory(call, kRelease, devPtr, *bytes, kDevice, &*stream);

@@ -229,16 +229,21 @@ StreamRef findStream(cudaStream_t handle) {
   return StreamRef(stream);
 }
 
-cudaStream_t createStream(unsigned flags, int priority) {
+static Stream* addStream(unsigned flags, int priority, uint32_t id) {
   StreamTable& all = table();
-  auto* stream = new Stream(all.nextId.fetch_add(1), (flags & cudaStreamNonBlocking) == 0, priority, flags);
-  {
-    std::lock_guard lock(all.mutex);
-    all.streams.insert(stream);
-  }
+  auto* stream = new Stream(id, (flags & cudaStreamNonBlocking) == 0, priority, flags);
+  std::lock_guard lock(all.mutex);
+  all.streams.insert(stream);
+  return stream;
+}
+
+cudaStream_t createStream(unsigned flags, int priority) {
+  Stream* stream = addStream(flags, priority, table().nextId.fetch_add(1));
   emitStream(*stream, SOFTCUDA_EVENT_STREAM_CREATED);
   return reinterpret_cast<cudaStream_t>(stream);
 }
+
+cudaStream_t createHiddenStream() { return reinterpret_cast<cudaStream_t>(addStream(cudaStreamNonBlocking, 0, 0)); }
 
 bool destroyStream(cudaStream_t handle) {
   auto* stream = reinterpret_cast<Stream*>(handle);

@@ -152,6 +152,7 @@ class StreamRef {
 
 StreamRef findStream(cudaStream_t handle);
 cudaStream_t createStream(unsigned flags, int priority);
+cudaStream_t createHiddenStream();  // unknown to libcupti
 bool destroyStream(cudaStream_t handle);
 void synchronizeAll();
 void drainAtExit();

@@ -197,6 +197,12 @@ static CUptiResult graphId(const void* handle, uint32_t* id) {
 CUptiResult cuptiGetGraphId(CUgraph graph, uint32_t* pId) { return graphId(graph, pId); }
 CUptiResult cuptiGetGraphExecId(CUgraphExec graphExec, uint32_t* pId) { return graphId(graphExec, pId); }
 
+CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t* nodeId) {
+  if (!nodeId) return CUPTI_ERROR_INVALID_PARAMETER;
+  *nodeId = softcuda_graph_node_id(reinterpret_cast<cudaGraphNode_t>(node));
+  return *nodeId == 0 ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
+}
+
 CUptiResult cuptiDeviceSupported(CUdevice dev, int* support) {
   if (!support) return CUPTI_ERROR_INVALID_PARAMETER;
   if (dev != 0) return CUPTI_ERROR_INVALID_DEVICE;

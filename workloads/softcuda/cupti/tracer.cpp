@@ -189,6 +189,17 @@ void Tracer::resourceCallback(uint32_t id, cudaStream_t stream) {
   call(CUPTI_CB_DOMAIN_RESOURCE, id, &data);
 }
 
+void Tracer::graphNodeCallback(uint32_t id, const SoftcudaEvent& event) {
+  CUpti_GraphData graph{};
+  graph.node = reinterpret_cast<CUgraphNode>(event.graph_node.handle);
+  if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) graph.originalNode = graph.node;
+  graph.nodeType = static_cast<CUgraphNodeType>(event.graph_node.type);
+  CUpti_ResourceData data{};
+  data.context = contextHandle();
+  data.resourceDescriptor = &graph;
+  call(CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+}
+
 void Tracer::contextRecords(uint64_t kinds) {
   const cudaDeviceProp* properties = softcuda_device_properties();
   if (kinds & bit(CUPTI_ACTIVITY_KIND_DEVICE)) put(deviceRecord(*properties, properties->name));
@@ -229,6 +240,12 @@ void Tracer::event(const SoftcudaEvent& original) {
       }
       break;
     }
+    case SOFTCUDA_EVENT_GRAPH_NODE_CREATED:
+      graphNodeCallback(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, event);
+      break;
+    case SOFTCUDA_EVENT_GRAPH_NODE_CLONED:
+      graphNodeCallback(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, event);
+      break;
     default:
       deviceWork(event);
   }

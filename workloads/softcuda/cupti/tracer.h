@@ -70,6 +70,7 @@ class Tracer {
   void call(uint32_t domain, uint32_t id, const void* data);
   void apiCallback(SoftcudaApiCall& call, CUpti_ApiCallbackSite site);
   void resourceCallback(uint32_t id, cudaStream_t stream);
+  void graphNodeCallback(uint32_t id, const SoftcudaEvent& event);
   void contextRecords(uint64_t kinds);
   void deviceWork(const SoftcudaEvent& event);
   template <class Record>

@@ -20,6 +20,7 @@ struct Seen {
   uint32_t correlation;
   int result;
   bool kept;  // what was stored at the entry is there at the exit
+  uint64_t graphNode = 0;
 };
 
 class Callbacks : public Client {
@@ -43,10 +44,17 @@ class Callbacks : public Client {
         entry.kept = *call->correlationData == 4711;
       }
     }
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE && static_cast<Callbacks*>(self)->ofGraphs) {
+      const auto* resource = static_cast<const CUpti_ResourceData*>(data);
+      const auto* graph = static_cast<const CUpti_GraphData*>(resource->resourceDescriptor);
+      EXPECT_EQ(cuptiGetGraphNodeId(graph->node, &entry.graphNode), CUPTI_SUCCESS);
+      EXPECT_EQ(graph->nodeType, CU_GRAPH_NODE_TYPE_KERNEL);
+    }
     static_cast<Callbacks*>(self)->seen.push_back(entry);
   }
   CUpti_SubscriberHandle subscriber = nullptr;
   std::vector<Seen> seen;
+  bool ofGraphs = false;
 };
 
 TEST_F(Callbacks, ComeBeforeAndAfterACall) {
@@ -80,6 +88,34 @@ TEST_F(Callbacks, OfAWholeDomain) {
   ASSERT_EQ(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_SYNCHRONIZE), CUPTI_SUCCESS);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(seen.back().id, static_cast<uint32_t>(CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED));
+}
+
+// So that a launched graph's kernel can be led back to where it was captured.
+TEST_F(Callbacks, OfGraphNodesGiveTheIdsThatRecordsHave) {
+  ofGraphs = true;
+  enable({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+  for (const auto id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED}) {
+    ASSERT_EQ(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id), CUPTI_SUCCESS);
+  }
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  ASSERT_EQ(launchFill(stream, data, 1, 1, 1), cudaSuccess);
+  ASSERT_EQ(seen.size(), 1u) << "within the capture";
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+  synchronizeAndFlush();
+  ASSERT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[1].id, static_cast<uint32_t>(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED));
+  const auto kernels = records<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].graphNodeId, seen[0].graphNode);
+  EXPECT_EQ(kernels[0].graphNodeId, seen[1].graphNode);
+  uint64_t id = 0;
+  EXPECT_EQ(cuptiGetGraphNodeId(reinterpret_cast<CUgraphNode>(&id), &id), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
 TEST_F(Callbacks, AreForOneSubscriberOnly) {
