@@ -30,6 +30,13 @@ struct ReportArguments {
 
 [[nodiscard]] int runQuery(const std::string& file, const std::string& sql, Format format);
 
+struct ImportArguments {
+  std::vector<std::string> files;
+  std::vector<long long> ranks;
+  std::string output;
+};
+[[nodiscard]] int runImport(const ImportArguments& arguments);
+
 // Becomes the program of that name beside this one; returns only when it cannot.
 [[nodiscard]] int becomeSibling(const char* program, const std::vector<std::string>& arguments);
 

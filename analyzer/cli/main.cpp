@@ -50,6 +50,7 @@ bool isForLauncher(const std::string& command) {
 struct Arguments {
   std::string summaryFile, indexFile, queryFile, sql;
   ReportArguments report;
+  ImportArguments import;
   Format queryFormat = Format::Table;
   bool list = false, columns = false;
 };
@@ -95,6 +96,16 @@ void describe(CLI::App& app, Arguments& arguments) {
       "analysis_roofline; functions beside SQLite's: median(x) percentile(x, p) stddev(x).\n"
       "Example: plumb query run.sqlite \"SELECT rank, sum(bytes) FROM copies GROUP BY rank\" --format csv");
 
+  CLI::App* import = app.add_subcommand("import", "Make a trace file of other profilers' traces");
+  import->add_option("FILE", arguments.import.files, "traces; several are the ranks of one run")->required();
+  import->add_option("-o,--output", arguments.import.output, "trace file to make")->required();
+  import->add_option("--rank", arguments.import.ranks, "the files' ranks, in their order; else read from the traces")
+      ->delimiter(',');
+  import->footer(
+      "Reads torch.profiler (Kineto) JSON and Chrome traces in general, plain, .gz or .zst. What is damaged or has no\n"
+      "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\".\n"
+      "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
+
   CLI::App* index = app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes");
   index->add_option("FILE", arguments.indexFile, "trace file")->required();
 }
@@ -103,6 +114,7 @@ int runParsed(const CLI::App& app, Arguments& arguments) {
   arguments.report.folders = reportFolders();
   if (app.got_subcommand("summary")) return summarize(arguments.summaryFile);
   if (app.got_subcommand("query")) return runQuery(arguments.queryFile, arguments.sql, arguments.queryFormat);
+  if (app.got_subcommand("import")) return runImport(arguments.import);
   if (app.got_subcommand("index")) return becomeSibling("plumb-recorder", {"--finish", arguments.indexFile});
   if (arguments.list) return listReports(arguments.report.folders);
   if (arguments.report.name.empty())

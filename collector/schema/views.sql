@@ -64,12 +64,14 @@ SELECT r.id, p.rank, r.process_id, r.start_ns, r.duration_ns, s.text AS name, r.
 FROM range r JOIN process p ON p.id = r.process_id JOIN thread t ON t.id = r.thread_id JOIN string s ON s.id = r.name_id
      JOIN string dm ON dm.id = r.domain_id LEFT JOIN string c ON c.id = r.category_id;
 
--- A training step: a range called 'step' (or 'step N', 'ProfilerStep#N'); step counts from 0 within its process.
+-- A training step: a range called 'step' (or 'step N', 'ProfilerStep#N'); step counts from 0 within its process. The
+-- copies of such ranges that torch.profiler draws on the GPU are not steps.
 CREATE VIEW steps AS
 SELECT r.id, p.rank, r.process_id, r.start_ns, r.duration_ns, s.text AS name,
        row_number() OVER (PARTITION BY r.process_id ORDER BY r.start_ns) - 1 AS step, r.thread_id
 FROM range r JOIN process p ON p.id = r.process_id JOIN string s ON s.id = r.name_id
-WHERE s.text = 'step' OR s.text GLOB 'step [0-9]*' OR s.text GLOB 'ProfilerStep#[0-9]*';
+WHERE (s.text = 'step' OR s.text GLOB 'step [0-9]*' OR s.text GLOB 'ProfilerStep#[0-9]*')
+  AND r.domain_id NOT IN (SELECT id FROM string WHERE text = 'gpu_user_annotation');
 
 -- One row per rank and collective. kernel_id, device_start_ns and device_duration_ns are its kernel's; null when no kernel was recorded.
 CREATE VIEW collectives AS

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/chrome_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace plumb::import {
+namespace {
+
+// Categories of the events that get a table of their own, under every name that torch.profiler gave them since 2020.
+enum class Kind : uint8_t { Kernel, Copy, Set, Runtime, Driver, Synchronization, OnDevice, HostRange };
+
+Kind kindOf(std::string_view category) {
+  struct Known {
+    std::string_view category;
+    Kind kind;
+  };
+  static constexpr std::array<Known, 16> kKnown = {{{"kernel", Kind::Kernel},
+                                                    {"Kernel", Kind::Kernel},
+                                                    {"gpu_memcpy", Kind::Copy},
+                                                    {"Memcpy", Kind::Copy},
+                                                    {"gpu_memset", Kind::Set},
+                                                    {"Memset", Kind::Set},
+                                                    {"cuda_runtime", Kind::Runtime},
+                                                    {"Runtime", Kind::Runtime},
+                                                    {"hip_runtime", Kind::Runtime},
+                                                    {"cuda_driver", Kind::Driver},
+                                                    {"Driver", Kind::Driver},
+                                                    {"hip_driver", Kind::Driver},
+                                                    {"cuda_sync", Kind::Synchronization},
+                                                    {"gpu_user_annotation", Kind::OnDevice},
+                                                    {"cuda_profiler_range", Kind::OnDevice},
+                                                    {"Trace", Kind::OnDevice}}};
+  for (const Known& known : kKnown) {
+    if (known.category == category) return known.kind;
+  }
+  const auto endsWith = [&](std::string_view end) {
+    return category.size() > end.size() && category.substr(category.size() - end.size()) == end;
+  };
+  if (endsWith("_runtime")) return Kind::Runtime;  // xpu_runtime, mtia_runtime, privateuse1_runtime …
+  if (endsWith("_driver")) return Kind::Driver;
+  return Kind::HostRange;
+}
+
+}  // namespace
+
+int64_t ChromeRows::relative(int64_t absoluteNs) {
+  if (!m_originNs) m_originNs = absoluteNs;
+  int64_t result = 0;
+  if (__builtin_sub_overflow(absoluteNs, *m_originNs, &result)) return 0;
+  return result;
+}
+
+bool ChromeRows::take(std::string_view text, uint64_t offset) {
+  const auto event = readChromeEvent(text);
+  if (!event) return false;
+  ++m_events;
+  m_offset = offset;
+  store(*event, offset);
+  return true;
+}
+
+void ChromeRows::store(const ChromeEvent& event, uint64_t offset) {
+  constexpr int64_t kLatest = int64_t{1} << 62;  // anything beyond is damage, and would overflow sums
+  if (event.phase == 'M') return metadata(event);
+  if (event.phase == 's' || event.phase == 't' || event.phase == 'f') return m_tally.count(Reason::FlowEvent, offset);
+  if (std::string_view("XBEiIRCbenSTFpn").find(event.phase) == std::string_view::npos) {
+    return m_tally.count(Reason::OtherPhase, offset);
+  }
+  if (!event.startNs || *event.startNs > kLatest || *event.startNs < -kLatest) {
+    return m_tally.count(Reason::NoTime, offset);
+  }
+  const int64_t start = relative(*event.startNs);
+  m_firstNs = std::min(m_firstNs, start);
+  m_lastNs = std::max(m_lastNs, start);
+  switch (event.phase) {
+    case 'X':
+      return complete(event, offset);
+    case 'B':
+    case 'E':
+      return beginOrEnd(event, offset);
+    case 'C':
+      return counters(event, offset);
+    case 'i':
+    case 'I':
+    case 'R':
+    case 'n':
+    case 'T':
+    case 'p':
+      return instant(event);
+    default:
+      return asynchronous(event, offset);
+  }
+}
+
+void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
+  constexpr int64_t kLongest = int64_t{1} << 62;
+  const Kind kind = kindOf(event.category);
+  Times times{relative(*event.startNs), event.durationNs.value_or(0), true};
+  const bool isUsable = (event.durationNs || !event.hasDuration) && times.duration >= 0 && times.duration < kLongest;
+  if (!isUsable) {
+    const bool isWork = kind == Kind::Kernel || kind == Kind::Copy || kind == Kind::Set;
+    m_tally.count(isWork ? Reason::BadGpuTime : Reason::BadDuration, offset);
+    if (!isWork) return;
+    times = {times.start, 0, false};
+  }
+  m_lastNs = std::max(m_lastNs, times.start + times.duration);
+  switch (kind) {
+    case Kind::Kernel:
+      return kernel(event, times);
+    case Kind::Copy:
+      return copy(event, times);
+    case Kind::Set:
+      return set(event, times);
+    case Kind::Runtime:
+      return apiCall(event, times, "runtime");
+    case Kind::Driver:
+      return apiCall(event, times, "driver");
+    case Kind::Synchronization:
+      return synchronization(event, times);
+    case Kind::OnDevice:
+    case Kind::HostRange:
+      break;
+  }
+  if (event.category == "cpu_op" || event.category == "Operator") m_registry.noteHostPid(event.pid);
+  const int64_t process = m_registry.process(event.pid);
+  const std::string name = event.name.toText();
+  range({.process = process,
+         .thread = m_registry.thread(process, event.pid, event.tid),
+         .start = times.start,
+         .duration = times.duration,
+         .kind = kind == Kind::OnDevice ? "start_end" : "push_pop",
+         .domain = event.category,
+         .name = name,
+         .payload = event.args.text});
+}
+
+void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const char* layer) {
+  m_registry.noteHostPid(event.pid);
+  const int64_t process = m_registry.process(event.pid);
+  int64_t correlation = 0, result = 0;
+  event.forEachArgument([&](std::string_view key, const JsonValue& value) {
+    if (key == "correlation") correlation = value.toInteger().value_or(0);
+    if (key == "return value" || key == "result") result = value.toInteger().value_or(0);
+  });
+  m_file.rows().insert(schema::ApiCallRow{.id = m_file.rows().nextId<schema::ApiCallRow>(),
+                                          .process_id = process,
+                                          .thread_id = m_registry.thread(process, event.pid, event.tid),
+                                          .start_ns = times.start,
+                                          .duration_ns = times.duration,
+                                          .name_id = m_file.textId(event.name.toText()),
+                                          .layer = layer,
+                                          .correlation = correlation,
+                                          .result = result});
+}
+
+void ChromeRows::range(const Range& range) {
+  const int64_t id = m_file.rows().nextId<schema::RangeRow>();
+  m_file.rows().insert(schema::RangeRow{.id = id,
+                                        .process_id = range.process,
+                                        .thread_id = range.thread,
+                                        .end_thread_id = std::nullopt,
+                                        .start_ns = range.start,
+                                        .duration_ns = range.duration,
+                                        .kind = range.kind,
+                                        .depth = 0,  // TraceCompletion knows
+                                        .parent_id = std::nullopt,
+                                        .domain_id = m_file.textId(range.domain),
+                                        .name_id = m_file.textId(range.name),
+                                        .category_id = std::nullopt,
+                                        .color_argb = std::nullopt});
+  if (range.payload.empty()) return;
+  bool hasNotFinite = false;
+  (void)readObject(range.payload, [&](std::string_view key, const JsonValue& value) {
+    // Numbers of the profiler's own bookkeeping, on every event.
+    if (key == "Ev Idx" || key == "Record function id" || key == "finished" || key == "Trace name" ||
+        key == "Trace iteration" || key == "Profiler Event Index" || value.kind == JsonKind::Null) {
+      return;
+    }
+    if (value.kind == JsonKind::NotFinite) {
+      hasNotFinite = true;
+      return;
+    }
+    std::string text;
+    schema::Value stored;
+    if (const auto integer = value.toInteger(); integer && value.kind == JsonKind::Number) {
+      stored = *integer;
+    } else if (const auto real = value.toReal(); real && value.kind == JsonKind::Number) {
+      stored = *real;
+    } else {
+      text = value.toText();
+      if (text.empty()) return;
+      stored = std::string_view(text);
+    }
+    m_file.rows().insert(schema::RangePayloadRow{.range_id = id, .name_id = m_file.textId(key), .value = stored});
+  });
+  if (hasNotFinite) m_tally.count(Reason::NotFinite, m_offset);
+}
+
+void ChromeRows::sample(int64_t process, int64_t start, std::string_view name, double value) {
+  m_file.rows().insert(schema::CounterSampleRow{
+      .process_id = process, .start_ns = start, .name_id = m_file.textId(name), .value = value});
+}
+
+void ChromeRows::instant(const ChromeEvent& event) {
+  const int64_t process = m_registry.process(event.pid);
+  const int64_t start = relative(*event.startNs);
+  const std::string name = event.name.toText();
+  const bool isMemory = name == "[memory]";
+  if (isMemory) {
+    // The allocator's totals are a series; the single allocation stays with the mark.
+    std::optional<int64_t> type, device, allocated, reserved;
+    event.forEachArgument([&](std::string_view key, const JsonValue& value) {
+      if (key == "Device Type") type = value.toInteger();
+      if (key == "Device Id") device = value.toInteger();
+      if (key == "Total Allocated") allocated = value.toInteger();
+      if (key == "Total Reserved") reserved = value.toInteger();
+    });
+    const std::string where = type.value_or(0) == 0 ? "CPU" : fmt::format("device {}", device.value_or(0));
+    if (allocated) sample(process, start, "torch allocated bytes, " + where, static_cast<double>(*allocated));
+    if (reserved) sample(process, start, "torch reserved bytes, " + where, static_cast<double>(*reserved));
+  }
+  range({.process = process,
+         .thread = m_registry.thread(process, event.pid, event.tid),
+         .start = start,
+         .duration = 0,
+         .kind = "mark",
+         .domain = isMemory && event.category.empty() ? std::string_view("cpu_instant_event") : event.category,
+         .name = name,
+         .payload = event.args.text});
+}
+
+void ChromeRows::counters(const ChromeEvent& event, uint64_t offset) {
+  const int64_t process = m_registry.process(event.pid);
+  const std::string name = event.name.toText();
+  bool any = false;
+  event.forEachArgument([&](std::string_view key, const JsonValue& value) {
+    const auto number = value.toReal();
+    if (!number) return;
+    sample(process, relative(*event.startNs), fmt::format("{}: {}", name, key), *number);
+    any = true;
+  });
+  if (!any) m_tally.count(Reason::NoValue, offset);
+}
+
+void ChromeRows::endRange(OpenRange& open, std::optional<int64_t> end, const char* kind) {
+  range({.process = open.process,
+         .thread = open.thread,
+         .start = open.start,
+         .duration = end ? std::optional<int64_t>(std::max<int64_t>(*end - open.start, 0)) : std::nullopt,
+         .kind = kind,
+         .domain = open.category,
+         .name = open.name,
+         .payload = open.payload});
+}
+
+void ChromeRows::beginOrEnd(const ChromeEvent& event, uint64_t offset) {
+  const int64_t process = m_registry.process(event.pid);
+  const int64_t thread = m_registry.thread(process, event.pid, event.tid);
+  std::vector<OpenRange>& open = m_open[thread];
+  const int64_t time = relative(*event.startNs);
+  if (event.phase == 'B') {
+    open.push_back(
+        {event.name.toText(), std::string(event.category), std::string(event.args.text), time, process, thread});
+    return;
+  }
+  if (open.empty()) return m_tally.count(Reason::EndWithoutBegin, offset);
+  endRange(open.back(), time, "push_pop");
+  open.pop_back();
+}
+
+void ChromeRows::asynchronous(const ChromeEvent& event, uint64_t offset) {
+  const int64_t process = m_registry.process(event.pid);
+  const int64_t time = relative(*event.startNs);
+  std::vector<OpenRange>& open = m_openAsync[fmt::format("{}\n{}\n{}", event.pid, event.category, event.id)];
+  if (event.phase == 'b' || event.phase == 'S') {
+    open.push_back({event.name.toText(), std::string(event.category), std::string(event.args.text), time, process,
+                    m_registry.thread(process, event.pid, event.tid)});
+    return;
+  }
+  if (open.empty()) return m_tally.count(Reason::EndWithoutBegin, offset);
+  endRange(open.back(), time, "start_end");
+  open.pop_back();
+}
+
+void ChromeRows::metadata(const ChromeEvent& event) {
+  m_tally.count(Reason::MetadataEvent, m_offset);
+  if (event.name.text == "process_name") m_registry.nameProcess(event.pid, event.argument("name").toText());
+  if (event.name.text == "thread_name") {
+    m_registry.nameThread(event.pid, event.tid, event.argument("name").toText());
+  }
+}
+
+void ChromeRows::finish(const RunFacts& facts) {
+  for (auto* waiting : {&m_open}) {
+    for (auto& [thread, ranges] : *waiting) {
+      for (OpenRange& open : ranges) {
+        m_tally.count(Reason::NeverEnded, m_offset);
+        endRange(open, std::nullopt, "push_pop");
+      }
+    }
+  }
+  for (auto& [key, ranges] : m_openAsync) {
+    for (OpenRange& open : ranges) {
+      m_tally.count(Reason::NeverEnded, m_offset);
+      endRange(open, std::nullopt, "start_end");
+    }
+  }
+  m_registry.write(facts, m_firstNs, m_lastNs);
+}
+
+}  // namespace plumb::import

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the events of one Chrome trace file (torch.profiler's or anybody's) to rows. Times are written relative to the
+// file's first event; TraceCompletion moves all files to one origin.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/import/chrome_event.h"
+#include "analyzer/import/registry.h"
+#include "analyzer/import/tally.h"
+#include "analyzer/import/trace_file.h"
+
+namespace plumb::import {
+
+class ChromeRows {
+ public:
+  // isTorch: a torch.profiler trace, which is one process.
+  ChromeRows(TraceFile& file, bool isTorch) : m_file(file), m_registry(file, isTorch), m_isTorch(isTorch) {}
+
+  // False: not an event; nothing was counted.
+  [[nodiscard]] bool take(std::string_view text, uint64_t offset);
+  // No more events: writes what was waiting for the file's end.
+  void finish(const RunFacts& facts);
+
+  [[nodiscard]] Tally& tally() noexcept { return m_tally; }
+  [[nodiscard]] uint64_t eventCount() const noexcept { return m_events; }
+  [[nodiscard]] std::vector<int64_t> processes() const { return m_registry.processes(); }
+  // Absolute, in the file's own clock.
+  [[nodiscard]] int64_t originNs() const noexcept { return m_originNs.value_or(0); }
+  [[nodiscard]] int64_t firstNs() const noexcept { return originNs() + m_firstNs; }
+
+ private:
+  struct Times {
+    int64_t start = 0, duration = 0;
+    bool usable = true;
+  };
+  struct Place {
+    int64_t process, device, stream;
+  };
+  struct OpenRange {
+    std::string name, category, payload;
+    int64_t start = 0, process = 0, thread = 0;
+  };
+  struct Range {
+    int64_t process = 0, thread = 0, start = 0;
+    std::optional<int64_t> duration;
+    const char* kind = "push_pop";
+    std::string_view domain, name, payload;  // payload: a JSON object, or empty
+  };
+
+  void store(const ChromeEvent& event, uint64_t offset);
+  void complete(const ChromeEvent& event, uint64_t offset);
+  void kernel(const ChromeEvent& event, const Times& times);
+  void copy(const ChromeEvent& event, const Times& times);
+  void set(const ChromeEvent& event, const Times& times);
+  void collective(const ChromeEvent& event, const Times& times, int64_t process, int64_t correlation);
+  [[nodiscard]] int64_t communicator(int64_t process, const std::map<std::string, JsonValue, std::less<>>& facts);
+  void apiCall(const ChromeEvent& event, const Times& times, const char* layer);
+  void synchronization(const ChromeEvent& event, const Times& times);
+  void instant(const ChromeEvent& event);
+  void counters(const ChromeEvent& event, uint64_t offset);
+  void beginOrEnd(const ChromeEvent& event, uint64_t offset);
+  void asynchronous(const ChromeEvent& event, uint64_t offset);
+  void metadata(const ChromeEvent& event);
+  void range(const Range& range);
+  void endRange(OpenRange& open, std::optional<int64_t> end, const char* kind);
+  void sample(int64_t process, int64_t start, std::string_view name, double value);
+  [[nodiscard]] Place placeOf(const ChromeEvent& event);
+  [[nodiscard]] int64_t relative(int64_t absoluteNs);
+
+  TraceFile& m_file;
+  Registry m_registry;
+  Tally m_tally;
+  bool m_isTorch;
+  uint64_t m_events = 0;
+  uint64_t m_offset = 0;  // of the event at hand
+  std::optional<int64_t> m_originNs;
+  int64_t m_firstNs = 0, m_lastNs = 0;
+  int64_t m_externalId = 0;
+  std::map<std::string, int64_t, std::less<>> m_communicators;
+  std::unordered_map<int64_t, std::vector<OpenRange>> m_open;           // B without E, by thread
+  std::unordered_map<std::string, std::vector<OpenRange>> m_openAsync;  // by pid, category, id
+};
+
+}  // namespace plumb::import

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the events of a Chrome trace ({"traceEvents": [ … ], other members } or a bare array) in a stream, one at a
+// time, whatever the size of the file. Damage costs the event that it is in: the scanner goes on at the next thing that
+// looks like the start of an event.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analyzer/import/byte_source.h"
+
+namespace plumb::import {
+
+struct ScannedItem {
+  enum class Kind : uint8_t {
+    Event,   // text: an element of the array, balanced but not yet checked
+    Member,  // text: the value of a member beside traceEvents; key: its name
+    End,
+  };
+  Kind kind = Kind::End;
+  std::string_view key, text;  // valid until the next call of the scanner
+  uint64_t offset = 0;         // of text in the (decompressed) data
+};
+
+class EventScanner {
+ public:
+  explicit EventScanner(ByteSource source) : m_source(std::move(source)) {}
+
+  // What the data begins with, at most `count` bytes, more than that only if they are there already.
+  [[nodiscard]] std::string_view peek(size_t count);
+
+  [[nodiscard]] ScannedItem next();
+  // The last event is good.
+  void accept() noexcept { m_searching = false; }
+  // The last event is damaged: looks for the next one behind its start. True when this is a new damage, to be counted;
+  // false for a candidate that is tried after one.
+  [[nodiscard]] bool reject();
+
+  // After End. The data stopped before its root was closed, or what follows the events is damaged.
+  [[nodiscard]] bool isCut() const noexcept { return m_cut; }
+  [[nodiscard]] bool hasEventArray() const noexcept { return m_hasEvents; }
+  [[nodiscard]] uint64_t offset() const noexcept { return m_base + m_at; }
+  [[nodiscard]] const ByteSource& source() const noexcept { return m_source; }
+
+ private:
+  enum class State : uint8_t { Root, Members, Events, Done };
+
+  [[nodiscard]] bool more();
+  // The next byte that is no white space, which becomes the current one; no value at the end of the data.
+  [[nodiscard]] std::optional<char> skipSpace();
+  // The length of the value at the current byte; no value when it does not end or cannot be one.
+  [[nodiscard]] std::optional<size_t> valueLength();
+  void forget();
+  [[nodiscard]] ScannedItem nextMember();
+  [[nodiscard]] ScannedItem nextEvent();
+  [[nodiscard]] ScannedItem end(bool cut);
+  [[nodiscard]] bool findEventStart();
+
+  ByteSource m_source;
+  std::string m_buffer;
+  size_t m_at = 0;      // the current byte, in m_buffer
+  uint64_t m_base = 0;  // offset of m_buffer in the data
+  size_t m_itemStart = 0;
+  State m_state = State::Root;
+  bool m_bareArray = false;
+  bool m_hasEvents = false;
+  bool m_searching = false;  // after damage, until an event is good
+  bool m_cut = false;
+  uint64_t m_searched = 0;  // bytes looked at since the damage
+  std::string m_key;
+};
+
+}  // namespace plumb::import

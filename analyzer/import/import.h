@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Other people's traces into Plumbline's format. What a file is, is told by its content, not by its name.
+//   torch.profiler (Kineto) JSON of all generations, and Chrome trace JSON in general; plain, gzip or zstd.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "collector/schema/result.h"
+
+namespace plumb::import {
+
+struct ImportOptions {
+  std::vector<std::string> files;  // several: the ranks of one run
+  std::vector<int64_t> ranks;      // empty, or one per file; else from the file's content, then from its name
+  std::string output;
+  std::string version;  // of the program, for meta
+  // Called now and then from the calling thread: the file at hand, and how much of it has been read.
+  std::function<void(const std::string& file, uint64_t bytes, uint64_t size)> progress;
+  // Called once with the name under which the output is being written, for a program that may be interrupted.
+  std::function<void(const std::string& temporaryPath)> writesTo;
+};
+
+struct ImportResult {
+  uint64_t events = 0;                // found in the files, damaged ones included
+  uint64_t notStored = 0;             // of those, counted in diagnostics instead
+  uint64_t damaged = 0;               // of those
+  std::vector<std::string> warnings;  // for the user; also in diagnostics
+};
+
+// All files or nothing: on an error no output file is left.
+[[nodiscard]] Result<ImportResult> importTraces(const ImportOptions& options);
+
+}  // namespace plumb::import

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/registry.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+namespace plumb::import {
+namespace {
+
+std::optional<int64_t> integerOf(std::string_view text) {
+  int64_t value = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || at != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// What the source says about one device, under all names that its versions used.
+struct Properties {
+  std::string name;
+  std::optional<int64_t> major, minor, multiprocessors, memory, threads;
+};
+
+std::map<int64_t, Properties> readProperties(std::string_view json) {
+  std::map<int64_t, Properties> devices;
+  (void)readArray(json, [&](const JsonValue& element) {
+    Properties found;
+    std::optional<int64_t> id;
+    (void)readObject(element.text, [&](std::string_view key, const JsonValue& value) {
+      if (key == "id") id = value.toInteger();
+      if (key == "name") found.name = value.toText();
+      if (key == "computeMajor" || key == "major") found.major = value.toInteger();
+      if (key == "computeMinor" || key == "minor") found.minor = value.toInteger();
+      if (key == "numSms" || key == "multiProcessorCount") found.multiprocessors = value.toInteger();
+      if (key == "totalGlobalMem") found.memory = value.toInteger();
+      if (key == "maxThreadsPerMultiprocessor" || key == "maxThreadsPerMultiProcessor") {
+        found.threads = value.toInteger();
+      }
+    });
+    if (id) devices.emplace(*id, std::move(found));
+  });
+  return devices;
+}
+
+}  // namespace
+
+int64_t Registry::process(std::string_view pid) {
+  const std::string_view key = m_oneProcess ? std::string_view() : pid;
+  if (const auto found = m_processes.find(key); found != m_processes.end()) return found->second.id;
+  const int64_t id = m_file.rows().nextId<schema::ProcessRow>();
+  m_processes.emplace(std::string(key), ProcessFacts{id, std::string(key)});
+  return id;
+}
+
+int64_t Registry::thread(int64_t process, std::string_view pid, std::string_view tid) {
+  m_threadKey.assign(pid).append(1, '\n').append(tid);
+  if (const auto found = m_threads.find(m_threadKey); found != m_threads.end()) return found->second.id;
+  const int64_t id = m_file.rows().nextId<schema::ThreadRow>();
+  m_threads.emplace(m_threadKey, ThreadFacts{id, process, std::string(pid), std::string(tid)});
+  return id;
+}
+
+int64_t Registry::device(int64_t process, int64_t ordinal) {
+  DeviceFacts& facts = m_devices[{process, ordinal}];
+  if (facts.id == 0) facts = {m_file.rows().nextId<schema::DeviceRow>(), process, ordinal};
+  return facts.id;
+}
+
+int64_t Registry::stream(int64_t process, int64_t device, int64_t number, int64_t context) {
+  StreamFacts& facts = m_streams[{device, number}];
+  if (facts.id == 0) facts = {m_file.rows().nextId<schema::StreamRow>(), process, device, number, context};
+  return facts.id;
+}
+
+void Registry::nameProcess(std::string_view pid, std::string name) {
+  m_processNames.insert_or_assign(std::string(pid), std::move(name));
+}
+
+void Registry::nameThread(std::string_view pid, std::string_view tid, std::string name) {
+  m_threadNames.insert_or_assign(fmt::format("{}\n{}", pid, tid), std::move(name));
+}
+
+void Registry::noteHostPid(std::string_view pid) {
+  if (m_hostPid.empty()) m_hostPid = pid;
+}
+
+std::vector<int64_t> Registry::processes() const {
+  std::vector<int64_t> ids;
+  for (const auto& [pid, facts] : m_processes) ids.push_back(facts.id);
+  return ids;
+}
+
+void Registry::write(const RunFacts& facts, int64_t startNs, int64_t endNs) {
+  for (const auto& [key, process] : m_processes) {
+    const std::string& pid = m_oneProcess ? m_hostPid : process.pid;
+    const auto name = m_processNames.find(pid);
+    m_file.rows().insert(schema::ProcessRow{
+        .id = process.id,
+        .pid = integerOf(pid).value_or(0),
+        .parent_pid = 0,
+        .host_id = 0,
+        .program_id =
+            m_file.textId(name != m_processNames.end() ? std::string_view(name->second) : std::string_view(pid)),
+        .command_id = m_file.textId(facts.source),
+        .rank = facts.rank,
+        .local_rank = std::nullopt,
+        .world_size = facts.worldSize,
+        .start_ns = startNs,
+        .end_ns = endNs,
+        .ended = "exit"});
+  }
+  writeThreads(m_hostPid);
+  writeDevices(facts);
+}
+
+void Registry::writeThreads(const std::string& ownPid) {
+  for (const auto& [key, thread] : m_threads) {
+    const auto named = m_threadNames.find(key);
+    std::string name = named != m_threadNames.end() ? named->second : std::string();
+    // Rows of the source that are no thread of the program: GPU annotations, the profiler's own.
+    if (name.empty() && m_oneProcess && thread.pid != ownPid) name = fmt::format("{} {}", thread.pid, thread.tid);
+    if (name.empty() && !integerOf(thread.tid)) name = thread.tid;
+    m_file.rows().insert(schema::ThreadRow{
+        .id = thread.id,
+        .process_id = thread.process,
+        .tid = integerOf(thread.tid).value_or(0),
+        .name_id = name.empty() ? std::optional<int64_t>() : std::optional<int64_t>(m_file.textId(name))});
+  }
+}
+
+void Registry::writeDevices(const RunFacts& facts) {
+  const auto properties = readProperties(facts.deviceProperties);
+  for (const auto& [key, device] : m_devices) {
+    const auto known = properties.find(device.ordinal);
+    const Properties none, &found = known != properties.end() ? known->second : none;
+    m_file.rows().insert(schema::DeviceRow{.id = device.id,
+                                           .process_id = device.process,
+                                           .ordinal = device.ordinal,
+                                           .name_id = m_file.textId(found.name),
+                                           .kind = "gpu",
+                                           .uuid = std::nullopt,
+                                           .compute_major = found.major,
+                                           .compute_minor = found.minor,
+                                           .multiprocessor_count = found.multiprocessors,
+                                           .memory_bytes = found.memory,
+                                           .memory_bandwidth_bytes_per_s = std::nullopt,
+                                           .core_clock_hz = std::nullopt,
+                                           .max_threads_per_multiprocessor = found.threads});
+  }
+  for (const auto& [key, stream] : m_streams) {
+    m_file.rows().insert(schema::StreamRow{.id = stream.id,
+                                           .process_id = stream.process,
+                                           .device_id = stream.device,
+                                           .context = stream.context,
+                                           .number = stream.number,
+                                           .priority = std::nullopt,
+                                           .kind = std::nullopt,
+                                           .name_id = std::nullopt});
+  }
+}
+
+}  // namespace plumb::import

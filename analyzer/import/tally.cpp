@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/tally.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plumb::import {
+namespace {
+
+struct Wording {
+  bool isStored;
+  const char* severity;
+  const char* code;
+  const char* message;  // {0}: count, {1}: file, {2}: offset of the first
+};
+
+constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
+    {false, "error", "damaged_event", "{0} events of {1} are damaged and left out; the first at byte {2} of its JSON."},
+    {false, "error", "no_time",
+     "{0} events of {1} have no usable time and are left out; the first at byte {2} of its JSON."},
+    {false, "error", "bad_duration",
+     "{0} host events of {1} have a negative or unreadable duration and are left out; the first at byte {2} of its "
+     "JSON."},
+    {false, "warning", "end_without_begin",
+     "{0} range ends of {1} have no beginning and are left out; the first at byte {2} of its JSON."},
+    {false, "info", "flow_event",
+     "{0} flow events (arrows) of {1} are not stored: launches and their work are joined by correlation ids."},
+    {false, "info", "metadata_event",
+     "{0} metadata events of {1} are not events in time: names of processes and threads are used, sort orders are "
+     "not."},
+    {false, "warning", "other_phase",
+     "{0} events of {1} are of kinds that the trace format has no table for, and are left out; the first at byte {2} "
+     "of its JSON."},
+    {false, "warning", "no_value",
+     "{0} counter events of {1} hold no number and are left out; the first at byte {2} of its JSON."},
+    {true, "warning", "bad_time",
+     "{0} GPU events of {1} have a negative or unreadable duration: they are stored without a usable time; the first "
+     "at byte {2} of its JSON."},
+    {true, "warning", "not_finite",
+     "{0} events of {1} hold arguments that are NaN or infinite, which are left out; the first at byte {2} of its "
+     "JSON."},
+    {true, "warning", "never_ended",
+     "{0} ranges of {1} begin and do not end; the last begins at byte {2} of its JSON or before."},
+}};
+
+}  // namespace
+
+void writeDiagnostic(TraceFile& file, std::optional<int64_t> process, std::string_view severity, std::string_view code,
+                     uint64_t count, std::string_view message) {
+  file.rows().insert(schema::DiagnosticRow{.id = file.rows().nextId<schema::DiagnosticRow>(),
+                                           .process_id = process,
+                                           .start_ns = 0,
+                                           .severity = severity,
+                                           .lane = "import",
+                                           .code = code,
+                                           .count = static_cast<int64_t>(count),
+                                           .message = message});
+}
+
+void Tally::count(Reason reason, uint64_t offset) {
+  Entry& entry = m_entries[static_cast<size_t>(reason)];
+  if (entry.count++ == 0) entry.firstOffset = offset;
+}
+
+uint64_t Tally::notStored() const {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < m_entries.size(); ++i) sum += kWordings[i].isStored ? 0 : m_entries[i].count;
+  return sum;
+}
+
+void Tally::write(TraceFile& file, std::optional<int64_t> process, const std::string& source) const {
+  for (size_t i = 0; i < m_entries.size(); ++i) {
+    const Entry& entry = m_entries[i];
+    if (entry.count == 0) continue;
+    writeDiagnostic(file, process, kWordings[i].severity, kWordings[i].code, entry.count,
+                    fmt::format(fmt::runtime(kWordings[i].message), entry.count, source, entry.firstOffset));
+  }
+}
+
+}  // namespace plumb::import

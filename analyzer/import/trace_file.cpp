@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/trace_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "collector/schema/kernel_name.h"
+#include "collector/schema/schema.h"
+#include "collector/schema/utf8.h"
+
+namespace plumb::import {
+namespace {
+
+constexpr size_t kMostTextBytes = 512u << 20;
+
+// No journal and no waiting for the disk: a file that is not complete is thrown away.
+Status prepare(schema::Database& database) {
+  const std::string settings = fmt::format(
+      "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
+      "PRAGMA cache_size=-131072; PRAGMA application_id={}; PRAGMA user_version={};",
+      schema::kApplicationId, schema::kVersion);
+  if (Status status = database.execute(settings); !status.ok()) return status;
+  if (Status status = database.execute(std::string(schema::tablesSql())); !status.ok()) return status;
+  return database.execute(std::string(schema::viewsSql()));
+}
+
+int publishName(const std::string& from, const std::string& to) {
+  // Never over a file that came there meanwhile; file systems that cannot promise that get the plain move.
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  return ::rename(from.c_str(), to.c_str());
+}
+
+}  // namespace
+
+Result<TraceFile> TraceFile::create(const std::string& path) {
+  if (std::error_code ignored; std::filesystem::exists(path, ignored)) {
+    return Error{fmt::format("The file {} exists already; name another one with -o, or remove it.", path)};
+  }
+  std::string temporary = fmt::format("{}.importing-{}", path, ::getpid());
+  const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    return Error{fmt::format("Cannot create {}: {}; name another place with -o.", temporary, std::strerror(errno))};
+  }
+  ::close(fd);
+  const auto failed = [&](const Error& error) {
+    ::unlink(temporary.c_str());
+    return Error{fmt::format("Cannot write the trace file {}: {}.", path, error.message)};
+  };
+  auto database = schema::Database::open(temporary);
+  if (!database.ok()) return failed(database.error());
+  if (const Status prepared = prepare(database.value()); !prepared.ok()) return failed(prepared.error());
+  auto writer = schema::Writer::create(std::move(database).value());
+  if (!writer.ok()) return failed(writer.error());
+  TraceFile file(path, temporary, std::make_unique<schema::Writer>(std::move(writer).value()));
+  (void)file.textId("");  // id 0
+  return file;
+}
+
+TraceFile::TraceFile(std::string path, std::string temporary, std::unique_ptr<schema::Writer> writer)
+    : m_path(std::move(path)), m_temporary(std::move(temporary)), m_writer(std::move(writer)) {}
+
+TraceFile::TraceFile(TraceFile&& other) noexcept
+    : m_path(std::move(other.m_path)),
+      m_temporary(std::exchange(other.m_temporary, {})),
+      m_writer(std::move(other.m_writer)),
+      m_textIds(std::move(other.m_textIds)),
+      m_kernelNames(std::move(other.m_kernelNames)),
+      m_textBytes(other.m_textBytes),
+      m_refusedTexts(other.m_refusedTexts) {}
+
+TraceFile::~TraceFile() {
+  m_writer.reset();
+  if (!m_temporary.empty()) ::unlink(m_temporary.c_str());
+}
+
+Error TraceFile::failure(const std::string& what) const {
+  return Error{fmt::format("Cannot write the trace file {}: {}.", m_path, what)};
+}
+
+void TraceFile::writeMeta(std::string_view key, std::string_view value) {
+  m_writer->replace(schema::MetaRow{.key = key, .value = value});
+}
+
+int64_t TraceFile::textId(std::string_view text) {
+  if (const auto found = m_textIds.find(text); found != m_textIds.end()) return found->second;
+  if (!schema::isUtf8(text)) return textId(schema::toUtf8(text));
+  if (m_textBytes + text.size() > kMostTextBytes && text != "?") {
+    ++m_refusedTexts;
+    return textId("?");
+  }
+  m_textBytes += text.size();
+  const auto id = static_cast<int64_t>(m_textIds.size());
+  const auto [entry, isNew] = m_textIds.emplace(text, id);
+  m_writer->insert(schema::StringRow{.id = id, .text = entry->first});
+  return id;
+}
+
+KernelNameIds TraceFile::kernelNameIds(std::string_view name) {
+  const int64_t given = textId(name);
+  if (const auto found = m_kernelNames.find(given); found != m_kernelNames.end()) return found->second;
+  const std::string full = schema::demangle(std::string(name));
+  const KernelNameIds ids{textId(full), textId(schema::shortKernelName(full)), given};
+  m_kernelNames.emplace(given, ids);
+  return ids;
+}
+
+Status TraceFile::publish() {
+  m_writer->commit();
+  if (m_writer->failed()) return failure(m_writer->failure());
+  std::string last(schema::indexesSql());
+  last += "PRAGMA analysis_limit=400; ANALYZE;";
+  if (const Status status = database().execute(last); !status.ok()) return failure(status.error().message);
+  m_writer.reset();
+  if (publishName(m_temporary, m_path) != 0) return failure(std::strerror(errno));
+  m_temporary.clear();
+  return Unit{};
+}
+
+}  // namespace plumb::import

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A new trace file that an importer fills: written beside its place under another name and moved there when it is
+// complete, so that nobody ever sees half of one.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "collector/schema/result.h"
+#include "collector/schema/rows.h"
+#include "collector/schema/writer.h"
+
+namespace plumb::import {
+
+struct KernelNameIds {
+  int64_t full, shortName, mangled;
+};
+
+class TraceFile {
+ public:
+  // Refuses a name that is taken.
+  [[nodiscard]] static Result<TraceFile> create(const std::string& path);
+  TraceFile(TraceFile&& other) noexcept;
+  // An unpublished file is removed.
+  ~TraceFile();
+
+  // The name under which it is being written.
+  [[nodiscard]] const std::string& temporaryPath() const noexcept { return m_temporary; }
+  [[nodiscard]] schema::Writer& rows() noexcept { return *m_writer; }
+  [[nodiscard]] schema::Database& database() noexcept { return m_writer->database(); }
+  void writeMeta(std::string_view key, std::string_view value);
+
+  // The id of a text, its row written on first sight. Bytes that are not UTF-8 become '?'. Beyond 512 MiB of different
+  // texts new ones become '?' too, and are counted.
+  [[nodiscard]] int64_t textId(std::string_view text);
+  [[nodiscard]] KernelNameIds kernelNameIds(std::string_view name);
+  [[nodiscard]] uint64_t refusedTexts() const noexcept { return m_refusedTexts; }
+
+  // Everything has been written: indexes, and the file gets its name.
+  [[nodiscard]] Status publish();
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  TraceFile(std::string path, std::string temporary, std::unique_ptr<schema::Writer> writer);
+  [[nodiscard]] Error failure(const std::string& what) const;
+
+  std::string m_path, m_temporary;  // m_temporary is empty once there is nothing to remove
+  std::unique_ptr<schema::Writer> m_writer;
+  std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> m_textIds;
+  std::unordered_map<int64_t, KernelNameIds> m_kernelNames;  // by the id of the name as it came
+  size_t m_textBytes = 0;
+  uint64_t m_refusedTexts = 0;
+};
+
+}  // namespace plumb::import
