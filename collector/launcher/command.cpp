@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+
+#include "collector/launcher/group_witness.h"
 
 namespace plumb::launcher {
 namespace {
@@ -74,13 +77,16 @@ Status CommandRun::start(const std::string& path, const std::vector<std::string>
 }
 
 int CommandRun::wait() {
+  constexpr std::chrono::milliseconds kWitnessPatience{100};
   const sigset_t set = heldBack();
+  GroupWitness witness;
   int status = 0;
   while (waitpid(m_pid, &status, WNOHANG) != m_pid) {
     siginfo_t info{};
     const int number = sigwaitinfo(&set, &info);
-    if (number > 0 && number != SIGCHLD && info.si_code <= 0) {
-      kill(m_pid, number);  // sent by a process, to us; the terminal's (SI_KERNEL) went to the command too
+    // Sent by a process, to us alone. The terminal's (SI_KERNEL) and what went to the whole group has the command too.
+    if (number > 0 && number != SIGCHLD && info.si_code <= 0 && !witness.saw(number, kWitnessPatience)) {
+      kill(m_pid, number);
     }
   }
   return status;

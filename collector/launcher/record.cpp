@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -39,11 +40,13 @@ struct Plan {
 
 // A lane that is named but not installed would silently record nothing.
 Status checkPlugins(const std::string& names, const Installation& installation) {
+  const char* chosen = std::getenv("PLUMB_PLUGIN_DIR");  // where the agent will look
+  const fs::path folder = chosen != nullptr ? chosen : installation.plugins;
   std::istringstream list(names);
   for (std::string name; std::getline(list, name, ',');) {
-    if (!name.empty() && !fs::exists(fs::path(installation.plugins) / (name + ".so"))) {
+    if (!name.empty() && !fs::exists(folder / (name + ".so"))) {
       return Error{fmt::format("There is no plugin '{}' in {}. `plumb doctor` lists those that are there.", name,
-                               installation.plugins)};
+                               folder.string())};
     }
   }
   return Unit{};

@@ -131,7 +131,7 @@ Result<std::string> recoverTraceFile(const std::string& path) {
       "'The recorder was stopped before it could finish: what it had not stored yet, at most about a second, is "
       "missing, "
       "and ranges that were open then are not in the file.' "
-      "WHERE NOT EXISTS (SELECT 1 FROM diagnostic WHERE code = 'interrupted')");
+      "WHERE NOT EXISTS (SELECT 1 FROM diagnostic WHERE code IN ('interrupted', 'write_failed'))");
   if (status.ok()) status = finishTraceFile(database, false);
   if (!status.ok()) return Error{fmt::format("Cannot complete {}: {}.", path, status.error().message)};
   return fmt::format("{}: the indexes are built and the write-ahead log is folded in; its last moments are missing.",

@@ -50,8 +50,9 @@ void Writer::commitIfDue(int64_t nowNs) noexcept {
   if (m_batchStartNs == 0) m_batchStartNs = nowNs;
   if (m_batchRows < kBatchRows && nowNs - m_batchStartNs < kBatchNs) return;
   commit();
-  // At once, so that nobody else's write gets in between and holds us up.
-  (void)beginBatch();
+  // At once, so that nobody else's write gets in between and holds us up. After a failure no transaction may stay open:
+  // whoever completes the file needs it.
+  if (!failed()) (void)beginBatch();
 }
 
 void Writer::noteFailure() noexcept {

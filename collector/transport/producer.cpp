@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -73,6 +74,13 @@ void RingProducer::finish() noexcept {
 bool SegmentProducer::create(const SegmentLayout& layout) noexcept {
   if (!layout.valid()) {
     errno = EINVAL;
+    return false;
+  }
+  // Growing a file past this limit would end the process (SIGXFSZ).
+  rlimit fileSize{};
+  if (getrlimit(RLIMIT_FSIZE, &fileSize) == 0 && fileSize.rlim_cur != RLIM_INFINITY &&
+      fileSize.rlim_cur < layout.segmentBytes()) {
+    errno = EFBIG;
     return false;
   }
   const int fd = memfd_create("plumb", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -59,6 +59,20 @@ TEST_F(Record, PassesSignalsOnAndCompletesTheFile) {
   EXPECT_THAT(outcome.errors, HasSubstr("run.sqlite"));
 }
 
+// bash counts the signals that it gets; who signals a whole process group has reached it already.
+TEST_F(Record, ASignalToTheWholeProcessGroupReachesTheCommandOnce) {
+  Process launcher(record({"-o", "run.sqlite", "bash", "-c",
+                           "n=0; trap 'n=$((n + 1))' USR1; '" + kProgram +
+                               "' return; echo ready; for i in $(seq 20); do sleep 0.05; done; echo signals $n"}));
+  for (int i = 0; i < 500 && launcher.outputSoFar().find("ready") == std::string::npos; ++i) {
+    usleep(10'000);
+  }
+  kill(-launcher.pid(), SIGUSR1);
+  const Outcome outcome = launcher.wait();
+  EXPECT_EQ(outcome.exitCode, 0);
+  EXPECT_THAT(outcome.output, HasSubstr("signals 1\n"));
+}
+
 TEST_F(Record, SaysWhenThereWasNothingToRecord) {
   const Outcome outcome = run(record({"-o", "run.sqlite", "true"}));
   EXPECT_EQ(outcome.exitCode, 0);
