@@ -35,6 +35,7 @@ enum SoftcudaEventKind : uint32_t {
   SOFTCUDA_EVENT_STREAM_DESTROYED,
   SOFTCUDA_EVENT_CONTEXT_CREATED,
   SOFTCUDA_EVENT_GRAPH,  // a launched graph, from its first node to its last
+  SOFTCUDA_EVENT_MEMORY_POOL,
   SOFTCUDA_EVENT_GRAPH_NODE_CREATED,
   SOFTCUDA_EVENT_GRAPH_NODE_CLONED,  // into an executable graph, graph_id; a clone has the handle and id of its node
 };
@@ -77,7 +78,7 @@ struct SoftcudaEvent {
     struct {
       uint64_t address;
       uint64_t bytes;
-      uint32_t operation;  // 1 allocation, 2 release
+      uint32_t operation;  // 1 allocation, 2 release; of a pool: 1 created, 2 destroyed, 3 trimmed (bytes kept)
       uint8_t memory_kind;
       uint8_t is_async;  // by cudaMallocAsync / cudaFreeAsync, from pool
       uint64_t pool_address;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "workloads/softcuda/cudart/settings.h"
 #include "workloads/softcuda/cudart/variable_registry.h"
@@ -26,6 +28,8 @@ HostRanges& hostRanges() {
 // reaches the free; until then only later allocations of the same stream may have it.
 class Pool {
  public:
+  std::atomic<uint64_t> releaseThreshold{0};
+
   void* allocate(std::size_t bytes, Stream& stream) {
     const std::size_t size = Heap::rounded(std::max<std::size_t>(bytes, 1));
     {
@@ -141,10 +145,33 @@ GraphMemory& graphMemory() {
   return *instance;
 }
 
-Pool& pool() {
-  static auto* instance = new Pool;
+// Never freed: frees that a stream has not reached yet need them.
+struct Pools {
+  Pool standard;
+  std::shared_mutex mutex;
+  std::vector<Pool*> made;
+  std::vector<Pool*> destroyed;
+
+  // The first answer of a pool that has one.
+  template <class Ask>
+  auto ask(Ask&& answer) -> decltype(answer(standard)) {
+    if (auto found = answer(standard)) return found;
+    std::shared_lock lock(mutex);
+    for (const auto* list : {&made, &destroyed}) {
+      for (Pool* pool : *list) {
+        if (auto found = answer(*pool)) return found;
+      }
+    }
+    return std::nullopt;
+  }
+};
+Pools& pools() {
+  static auto* instance = new Pools;
   return *instance;
 }
+
+cudaMemPool_t handleOf(Pool& pool) { return reinterpret_cast<cudaMemPool_t>(&pool); }
+Pool& poolOf(cudaMemPool_t handle) { return *reinterpret_cast<Pool*>(handle); }
 
 }  // namespace
 
@@ -191,14 +218,46 @@ bool unregisterHost(void* address) {
   return host.ranges.erase(static_cast<const std::byte*>(address)) != 0;
 }
 
-void* allocateOnStream(std::size_t bytes, Stream& stream) { return pool().allocate(bytes, stream); }
+cudaMemPool_t defaultPool() { return handleOf(pools().standard); }
 
-std::optional<std::size_t> freeOnStream(void* address, Stream& stream) {
-  if (const auto bytes = pool().free(address, stream)) return bytes;
+cudaMemPool_t createPool() {
+  auto* pool = new Pool;
+  std::lock_guard lock(pools().mutex);
+  pools().made.push_back(pool);
+  return handleOf(*pool);
+}
+
+bool isPool(cudaMemPool_t pool) {
+  if (pool == defaultPool()) return true;
+  std::shared_lock lock(pools().mutex);
+  const auto& made = pools().made;
+  return std::find(made.begin(), made.end(), reinterpret_cast<Pool*>(pool)) != made.end();
+}
+
+bool destroyPool(cudaMemPool_t pool) {
+  std::lock_guard lock(pools().mutex);
+  if (std::erase(pools().made, reinterpret_cast<Pool*>(pool)) == 0) return false;
+  pools().destroyed.push_back(reinterpret_cast<Pool*>(pool));
+  return true;
+}
+
+std::atomic<uint64_t>& releaseThreshold(cudaMemPool_t pool) { return poolOf(pool).releaseThreshold; }
+
+void* allocateOnStream(std::size_t bytes, Stream& stream, cudaMemPool_t pool) {
+  return poolOf(pool).allocate(bytes, stream);
+}
+
+std::optional<Freed> freeOnStream(void* address, Stream& stream) {
+  const auto freed = pools().ask([&](Pool& pool) -> std::optional<Freed> {
+    const auto bytes = pool.free(address, stream);
+    if (!bytes) return std::nullopt;
+    return Freed{*bytes, handleOf(pool)};
+  });
+  if (freed) return freed;
   const auto block = deviceHeap().find(address);
   if (!block || block->address != address) return std::nullopt;
   submit(stream, [address](Stream&) { deviceHeap().free(address); });
-  return block->bytes;
+  return Freed{block->bytes, nullptr};
 }
 
 std::shared_ptr<void> allocateForGraph(std::size_t bytes) {
@@ -222,9 +281,11 @@ bool ownedByGraph(const void* address) {
   return graphMemory().addresses.contains(const_cast<void*>(address));
 }
 
-std::optional<std::size_t> forgetPooled(void* address) { return pool().forget(address); }
+std::optional<std::size_t> forgetPooled(void* address) {
+  return pools().ask([&](Pool& pool) { return pool.forget(address); });
+}
 
-PoolState poolState() { return pool().state(); }
-void resetPoolHighMarks(bool used, bool reserved) { pool().resetHighMarks(used, reserved); }
+PoolState poolState(cudaMemPool_t pool) { return poolOf(pool).state(); }
+void resetPoolHighMarks(cudaMemPool_t pool, bool used, bool reserved) { poolOf(pool).resetHighMarks(used, reserved); }
 
 }  // namespace softcuda

@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,10 +29,22 @@ Place classify(const void* address, std::size_t bytes);
 bool registerHost(void* address, std::size_t bytes);  // pins memory of the program; false if already registered
 bool unregisterHost(void* address);
 
-// Stream-ordered allocation from the default pool: memory freed on a stream may be used again on it at once, elsewhere
+// Pools: the device's default one and those that the program makes. A destroyed pool takes no more allocations; what it
+// has given out may still be freed.
+cudaMemPool_t defaultPool();
+cudaMemPool_t createPool();
+bool isPool(cudaMemPool_t pool);
+bool destroyPool(cudaMemPool_t pool);  // false: not one that the program made
+std::atomic<uint64_t>& releaseThreshold(cudaMemPool_t pool);
+
+// Stream-ordered allocation: memory freed on a stream may be used again on it at once, elsewhere
 // only when the free has been reached.
-void* allocateOnStream(std::size_t bytes, Stream& stream);               // null: exhausted
-std::optional<std::size_t> freeOnStream(void* address, Stream& stream);  // bytes as asked for; empty: not an allocation
+void* allocateOnStream(std::size_t bytes, Stream& stream, cudaMemPool_t pool);  // null: exhausted
+struct Freed {
+  std::size_t bytes;   // as asked for
+  cudaMemPool_t pool;  // null: from cudaMalloc
+};
+std::optional<Freed> freeOnStream(void* address, Stream& stream);  // empty: not an allocation
 
 // Memory of a graph: allocated when the call is captured, freed with the last graph that has the returned node's owner.
 std::shared_ptr<void> allocateForGraph(std::size_t bytes);  // null: exhausted
@@ -45,7 +58,7 @@ struct PoolState {
   std::size_t reservedBytes;  // of the device's memory, with what waits for its stream
   std::size_t reservedHighBytes;
 };
-PoolState poolState();
-void resetPoolHighMarks(bool used, bool reserved);
+PoolState poolState(cudaMemPool_t pool);
+void resetPoolHighMarks(cudaMemPool_t pool, bool used, bool reserved);
 
 }  // namespace softcuda

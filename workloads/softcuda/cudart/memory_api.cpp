@@ -11,15 +11,38 @@ namespace {
 
 constexpr uint32_t kAllocation = 1;  // CUpti_ActivityMemoryOperationType
 constexpr uint32_t kRelease = 2;
+constexpr uint32_t kPoolCreated = 1;  // CUpti_ActivityMemoryPoolOperationType
+constexpr uint32_t kPoolDestroyed = 2;
+constexpr uint32_t kPoolTrimmed = 3;
 
-std::atomic<uint64_t> g_releaseThreshold{0};
+std::atomic<cudaMemPool_t> g_currentPool{nullptr};  // of the device; null: the default one
+cudaMemPool_t currentPool() {
+  const cudaMemPool_t pool = g_currentPool;
+  return pool && isPool(pool) ? pool : defaultPool();
+}
 
-// The one pool that the device has; its address is the handle.
-int g_defaultPool;
-cudaMemPool_t defaultPool() { return reinterpret_cast<cudaMemPool_t>(&g_defaultPool); }
+void fillPool(SoftcudaEvent& event, cudaMemPool_t pool) {
+  const PoolState state = poolState(pool);
+  event.memory.pool_address = reinterpret_cast<uint64_t>(pool);
+  event.memory.pool_bytes = state.reservedBytes;
+  event.memory.pool_used_bytes = state.usedBytes;
+  event.memory.pool_release_threshold_bytes = releaseThreshold(pool);
+}
+
+void emitPool(const ApiCall& call, uint32_t operation, cudaMemPool_t pool, std::size_t keptBytes = 0) {
+  if (!observed()) return;
+  SoftcudaEvent event{};
+  event.kind = SOFTCUDA_EVENT_MEMORY_POOL;
+  event.correlation = call.correlation();
+  event.start_ns = event.end_ns = softcuda_now();
+  event.memory.operation = operation;
+  event.memory.bytes = keptBytes;
+  fillPool(event, pool);
+  emit(event);
+}
 
 void emitMemory(const ApiCall& call, uint32_t operation, const void* address, std::size_t bytes, MemoryKind kind,
-                const Stream* asyncStream = nullptr) {
+                const Stream* asyncStream = nullptr, cudaMemPool_t pool = nullptr) {
   if (!observed()) return;
   SoftcudaEvent event{};
   event.kind = SOFTCUDA_EVENT_MEMORY;
@@ -32,11 +55,7 @@ void emitMemory(const ApiCall& call, uint32_t operation, const void* address, st
   if (asyncStream) {
     event.stream = asyncStream->id();
     event.memory.is_async = 1;
-    const PoolState state = poolState();
-    event.memory.pool_address = reinterpret_cast<uint64_t>(defaultPool());
-    event.memory.pool_bytes = state.reservedBytes;
-    event.memory.pool_used_bytes = state.usedBytes;
-    event.memory.pool_release_threshold_bytes = g_releaseThreshold;
+    if (pool) fillPool(event, pool);
   }
   emit(event);
 }
@@ -164,7 +183,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 // --- stream-ordered allocation
 
-static cudaError_t allocateAsync(ApiCall& call, void** devPtr, size_t size, cudaStream_t handle) {
+static cudaError_t allocateAsync(ApiCall& call, void** devPtr, size_t size, cudaMemPool_t pool, cudaStream_t handle) {
   if (!devPtr) return cudaErrorInvalidValue;
   const StreamRef stream = findStream(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
@@ -177,20 +196,20 @@ static cudaError_t allocateAsync(ApiCall& call, void** devPtr, size_t size, cuda
     submit(*stream, cudaGraphNodeTypeMemAlloc, [memory = std::move(memory)](Stream&) {});
     return cudaSuccess;
   }
-  *devPtr = allocateOnStream(size, *stream);
+  *devPtr = allocateOnStream(size, *stream, pool);
   if (!*devPtr) return cudaErrorMemoryAllocation;
-  emitMemory(call, kAllocation, *devPtr, size, kDevice, &*stream);
+  emitMemory(call, kAllocation, *devPtr, size, kDevice, &*stream, pool);
   return cudaSuccess;
 }
 
 cudaError_t cudaMallocAsync(void** devPtr, size_t size, cudaStream_t hStream) {
-  return SOFTCUDA_CALL(cudaMallocAsync, v11020, { return allocateAsync(call, devPtr, size, hStream); });
+  return SOFTCUDA_CALL(cudaMallocAsync, v11020, { return allocateAsync(call, devPtr, size, currentPool(), hStream); });
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream) {
   return SOFTCUDA_CALL(cudaMallocFromPoolAsync, v11020, {
-    if (memPool != defaultPool()) return cudaErrorInvalidValue;
-    return allocateAsync(call, ptr, size, stream);
+    if (!isPool(memPool)) return cudaErrorInvalidValue;
+    return allocateAsync(call, ptr, size, memPool, stream);
   });
 }
 
@@ -205,9 +224,9 @@ cudaError_t cudaFreeAsync(void* devPtr, cudaStream_t hStream) {
       submit(*stream, cudaGraphNodeTypeMemFree, [](Stream&) {});
       return cudaSuccess;
     }
-    const auto bytes = freeOnStream(devPtr, *stream);
-    if (!bytes) return cudaErrorInvalidValue;
-    emitMemory(call, kRelease, devPtr, *bytes, kDevice, &*stream);
+    const auto freed = freeOnStream(devPtr, *stream);
+    if (!freed) return cudaErrorInvalidValue;
+    emitMemory(call, kRelease, devPtr, freed->bytes, kDevice, &*stream, freed->pool);
     return cudaSuccess;
   });
 }
@@ -225,25 +244,58 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* memPool, int device) {
   return SOFTCUDA_CALL(cudaDeviceGetMemPool, v11020, {
     if (!memPool) return cudaErrorInvalidValue;
     if (device != 0) return cudaErrorInvalidDevice;
-    *memPool = defaultPool();
+    *memPool = currentPool();
     return cudaSuccess;
   });
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t) {
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t memPool) {
+  return SOFTCUDA_CALL(cudaDeviceSetMemPool, v11020, {
+    if (device != 0) return cudaErrorInvalidDevice;
+    if (!isPool(memPool)) return cudaErrorInvalidValue;
+    g_currentPool = memPool;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* memPool, const cudaMemPoolProps* poolProps) {
+  return SOFTCUDA_CALL(cudaMemPoolCreate, v11020, {
+    if (!memPool || !poolProps) return cudaErrorInvalidValue;
+    if (poolProps->allocType != cudaMemAllocationTypePinned || poolProps->location.type != cudaMemLocationTypeDevice ||
+        poolProps->location.id != 0) {
+      return cudaErrorInvalidValue;
+    }
+    if (poolProps->handleTypes != cudaMemHandleTypeNone)
+      return softcuda_unsupported("a memory pool shared by processes");
+    *memPool = createPool();
+    emitPool(call, kPoolCreated, *memPool);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t memPool) {
+  return SOFTCUDA_CALL(cudaMemPoolDestroy, v11020, {
+    if (memPool == defaultPool() || !isPool(memPool)) return cudaErrorInvalidValue;
+    emitPool(call, kPoolDestroyed, memPool);
+    return destroyPool(memPool) ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t minBytesToKeep) {
   return SOFTCUDA_CALL(cudaMemPoolTrimTo, v11020, {
-    if (memPool != defaultPool()) return cudaErrorInvalidValue;
+    if (!isPool(memPool)) return cudaErrorInvalidValue;
     deviceHeap().releasePages();
+    emitPool(call, kPoolTrimmed, memPool, minBytesToKeep);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t memPool, cudaMemPoolAttr attr, void* value) {
   return SOFTCUDA_CALL(cudaMemPoolSetAttribute, v11020, {
-    if (memPool != defaultPool() || !value) return cudaErrorInvalidValue;
+    if (!isPool(memPool) || !value) return cudaErrorInvalidValue;
     switch (attr) {
       case cudaMemPoolAttrReleaseThreshold:
-        g_releaseThreshold = *static_cast<uint64_t*>(value);
+        releaseThreshold(memPool) = *static_cast<uint64_t*>(value);
         return cudaSuccess;
       case cudaMemPoolReuseFollowEventDependencies:
       case cudaMemPoolReuseAllowOpportunistic:
@@ -252,7 +304,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t memPool, cudaMemPoolAttr attr,
       case cudaMemPoolAttrReservedMemHigh:
       case cudaMemPoolAttrUsedMemHigh:
         if (*static_cast<uint64_t*>(value) != 0) return cudaErrorInvalidValue;
-        resetPoolHighMarks(attr == cudaMemPoolAttrUsedMemHigh, attr == cudaMemPoolAttrReservedMemHigh);
+        resetPoolHighMarks(memPool, attr == cudaMemPoolAttrUsedMemHigh, attr == cudaMemPoolAttrReservedMemHigh);
         return cudaSuccess;
       default:
         return cudaErrorInvalidValue;
@@ -262,8 +314,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t memPool, cudaMemPoolAttr attr,
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t memPool, cudaMemPoolAttr attr, void* value) {
   return SOFTCUDA_CALL(cudaMemPoolGetAttribute, v11020, {
-    if (memPool != defaultPool() || !value) return cudaErrorInvalidValue;
-    const PoolState state = poolState();
+    if (!isPool(memPool) || !value) return cudaErrorInvalidValue;
+    const PoolState state = poolState(memPool);
     switch (attr) {
       case cudaMemPoolReuseFollowEventDependencies:
       case cudaMemPoolReuseAllowOpportunistic:
@@ -271,7 +323,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t memPool, cudaMemPoolAttr attr,
         *static_cast<int*>(value) = 1;
         return cudaSuccess;
       case cudaMemPoolAttrReleaseThreshold:
-        *static_cast<uint64_t*>(value) = g_releaseThreshold;
+        *static_cast<uint64_t*>(value) = releaseThreshold(memPool);
         return cudaSuccess;
       case cudaMemPoolAttrReservedMemCurrent:
         *static_cast<uint64_t*>(value) = state.reservedBytes;

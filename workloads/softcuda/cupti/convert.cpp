@@ -111,13 +111,42 @@ CUpti_ActivityMemory4 memoryRecord(const SoftcudaEvent& event, uint32_t processI
   record.contextId = kContextId;
   record.streamId = event.memory.is_async ? event.stream : static_cast<uint32_t>(CUPTI_INVALID_STREAM_ID);
   record.isAsync = event.memory.is_async;
-  if (event.memory.is_async) {
+  if (event.memory.is_async && event.memory.pool_address != 0) {
     record.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
     record.memoryPoolConfig.address = event.memory.pool_address;
     record.memoryPoolConfig.releaseThreshold = event.memory.pool_release_threshold_bytes;
     record.memoryPoolConfig.pool.size = event.memory.pool_bytes;
     record.memoryPoolConfig.utilizedSize = event.memory.pool_used_bytes;
   }
+  return record;
+}
+
+CUpti_ActivityMemory lifetimeRecord(const SoftcudaEvent& release, uint64_t allocatedNs, uint32_t processId) {
+  auto record = blank<CUpti_ActivityMemory>(CUPTI_ACTIVITY_KIND_MEMORY);
+  record.memoryKind = static_cast<CUpti_ActivityMemoryKind>(release.memory.memory_kind);
+  record.address = release.memory.address;
+  record.bytes = release.memory.bytes;
+  record.start = allocatedNs;
+  record.end = release.end_ns;
+  record.processId = processId;
+  record.deviceId = kDeviceId;
+  record.contextId = kContextId;
+  return record;
+}
+
+CUpti_ActivityMemoryPool3 poolRecord(const SoftcudaEvent& event, uint32_t processId) {
+  auto record = blank<CUpti_ActivityMemoryPool3>(CUPTI_ACTIVITY_KIND_MEMORY_POOL);
+  record.memoryPoolOperationType = static_cast<CUpti_ActivityMemoryPoolOperationType>(event.memory.operation);
+  record.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+  record.correlationId = event.correlation;
+  record.processId = processId;
+  record.deviceId = kDeviceId;
+  record.minBytesToKeep = event.memory.bytes;
+  record.address = event.memory.pool_address;
+  record.size = event.memory.pool_bytes;
+  record.releaseThreshold = event.memory.pool_release_threshold_bytes;
+  record.timestamp = event.end_ns;
+  record.utilizedSize = event.memory.pool_used_bytes;
   return record;
 }
 

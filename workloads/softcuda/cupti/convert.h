@@ -17,6 +17,9 @@ CUpti_ActivityMemcpy6 copyRecord(const SoftcudaEvent& event);
 CUpti_ActivityMemset4 setRecord(const SoftcudaEvent& event);
 CUpti_ActivitySynchronization2 synchronizationRecord(const SoftcudaEvent& event);
 CUpti_ActivityMemory4 memoryRecord(const SoftcudaEvent& event, uint32_t processId);
+// Of an allocation that was released; from its allocation to its release.
+CUpti_ActivityMemory lifetimeRecord(const SoftcudaEvent& release, uint64_t allocatedNs, uint32_t processId);
+CUpti_ActivityMemoryPool3 poolRecord(const SoftcudaEvent& event, uint32_t processId);
 CUpti_ActivityCudaEvent2 eventRecord(const SoftcudaEvent& event, uint64_t syncId, bool timestamp);
 CUpti_ActivityStream streamRecord(const SoftcudaEvent& event);
 CUpti_ActivityAPI apiRecord(const SoftcudaApiCall& call, uint32_t processId, uint32_t threadId);

@@ -271,6 +271,10 @@ void Tracer::deviceWork(const SoftcudaEvent& event) {
       return;
     case SOFTCUDA_EVENT_MEMORY:
       if (kindEnabled(CUPTI_ACTIVITY_KIND_MEMORY2)) put(memoryRecord(event, processId()));
+      if (kindEnabled(CUPTI_ACTIVITY_KIND_MEMORY)) memoryLifetime(event);
+      return;
+    case SOFTCUDA_EVENT_MEMORY_POOL:
+      if (kindEnabled(CUPTI_ACTIVITY_KIND_MEMORY_POOL)) put(poolRecord(event, processId()));
       return;
     case SOFTCUDA_EVENT_EVENT_RECORD:
       if (kindEnabled(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) {
@@ -283,6 +287,23 @@ void Tracer::deviceWork(const SoftcudaEvent& event) {
     default:
       return;
   }
+}
+
+// A record of kind MEMORY is written at the release; of what was allocated before the kind was enabled there is none.
+void Tracer::memoryLifetime(const SoftcudaEvent& event) {
+  uint64_t allocatedNs = 0;
+  {
+    std::lock_guard lock(m_allocatedMutex);
+    if (event.memory.operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION) {
+      m_allocatedNs[event.memory.address] = event.end_ns;
+      return;
+    }
+    const auto found = m_allocatedNs.find(event.memory.address);
+    if (found == m_allocatedNs.end()) return;
+    allocatedNs = found->second;
+    m_allocatedNs.erase(found);
+  }
+  put(lifetimeRecord(event, allocatedNs, processId()));
 }
 
 CUptiResult pushExternalId(CUpti_ExternalCorrelationKind kind, uint64_t id) {

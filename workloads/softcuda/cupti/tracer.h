@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "workloads/softcuda/cudart/events.h"
@@ -73,6 +74,7 @@ class Tracer {
   void graphNodeCallback(uint32_t id, const SoftcudaEvent& event);
   void contextRecords(uint64_t kinds);
   void deviceWork(const SoftcudaEvent& event);
+  void memoryLifetime(const SoftcudaEvent& event);
   template <class Record>
   void put(Record record) {
     if (m_faults.any()) [[unlikely]] {
@@ -92,6 +94,9 @@ class Tracer {
   ActivityBuffers m_buffers;
   std::atomic<int64_t> m_gridId{0};
   std::atomic<uint64_t> m_eventSyncId{0};
+
+  std::mutex m_allocatedMutex;
+  std::unordered_map<uint64_t, uint64_t> m_allocatedNs;  // by address
 
   std::mutex m_subscriberMutex;
   struct Subscriber {

@@ -230,4 +230,47 @@ TEST_F(Copies, BeyondAnAllocationOrInTheWrongDirectionFail) {
   EXPECT_EQ(cudaMemcpy(m_device, local, 0, cudaMemcpyHostToDevice), cudaSuccess);
 }
 
+TEST(Pools, CountTheirOwnMemory) {
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, 0};
+  cudaMemPool_t pool = nullptr;
+  cudaMemPool_t current = nullptr;
+  cudaMemPool_t standard = nullptr;
+  ASSERT_EQ(cudaMemPoolCreate(&pool, &properties), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetDefaultMemPool(&standard, 0), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSetMemPool(0, pool), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetMemPool(&current, 0), cudaSuccess);
+  EXPECT_EQ(current, pool);
+  const auto attribute = [](cudaMemPool_t of, cudaMemPoolAttr which) {
+    uint64_t value = 0;
+    EXPECT_EQ(cudaMemPoolGetAttribute(of, which, &value), cudaSuccess);
+    return value;
+  };
+  const uint64_t before = attribute(standard, cudaMemPoolAttrUsedMemCurrent);
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMallocAsync(&memory, 4096, stream), cudaSuccess);  // from the device's current pool
+  EXPECT_EQ(attribute(pool, cudaMemPoolAttrUsedMemCurrent), 4096u);
+  EXPECT_EQ(attribute(standard, cudaMemPoolAttrUsedMemCurrent), before);
+  ASSERT_EQ(cudaFreeAsync(memory, stream), cudaSuccess);
+  EXPECT_EQ(attribute(pool, cudaMemPoolAttrUsedMemCurrent), 0u);
+  EXPECT_EQ(attribute(pool, cudaMemPoolAttrUsedMemHigh), 4096u);
+  uint64_t zero = 0;
+  ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &zero), cudaSuccess);
+  EXPECT_EQ(attribute(pool, cudaMemPoolAttrUsedMemHigh), 0u);
+
+  ASSERT_EQ(cudaMallocAsync(&memory, 4096, stream), cudaSuccess);
+  ASSERT_EQ(cudaMemPoolDestroy(pool), cudaSuccess);
+  EXPECT_EQ(cudaFreeAsync(memory, stream), cudaSuccess) << "a destroyed pool takes its memory back";
+  EXPECT_EQ(cudaMemPoolDestroy(pool), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemPoolDestroy(standard), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMallocFromPoolAsync(&memory, 1, pool, stream), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaDeviceGetMemPool(&current, 0), cudaSuccess);
+  EXPECT_EQ(current, standard);
+  cudaGetLastError();
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 }  // namespace

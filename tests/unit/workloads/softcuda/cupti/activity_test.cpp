@@ -123,6 +123,34 @@ TEST_F(Activity, OfMemoryHoldsAddressesAndPools) {
   EXPECT_EQ(of(pinned, CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION).memoryKind, CUPTI_ACTIVITY_MEMORY_KIND_PINNED);
 }
 
+TEST_F(Activity, OfMemoryLifetimesAndPools) {
+  enable({CUPTI_ACTIVITY_KIND_MEMORY, CUPTI_ACTIVITY_KIND_MEMORY_POOL, CUPTI_ACTIVITY_KIND_RUNTIME});
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, 0};
+  cudaMemPool_t pool = nullptr;
+  void* pooled = nullptr;
+  ASSERT_EQ(cudaMemPoolCreate(&pool, &properties), cudaSuccess);
+  ASSERT_EQ(cudaMallocFromPoolAsync(&pooled, 2000, pool, stream), cudaSuccess);
+  ASSERT_EQ(cudaMemPoolTrimTo(pool, 512), cudaSuccess);
+  ASSERT_EQ(cudaFreeAsync(pooled, stream), cudaSuccess);
+  ASSERT_EQ(cudaMemPoolDestroy(pool), cudaSuccess);
+  synchronizeAndFlush();
+  const auto lifetimes = records<CUpti_ActivityMemory>(CUPTI_ACTIVITY_KIND_MEMORY);
+  ASSERT_EQ(lifetimes.size(), 1u);
+  EXPECT_EQ(lifetimes[0].address, reinterpret_cast<uint64_t>(pooled));
+  EXPECT_EQ(lifetimes[0].bytes, 2000u);
+  EXPECT_LE(lifetimes[0].start, lifetimes[0].end);
+  const auto pools = records<CUpti_ActivityMemoryPool3>(CUPTI_ACTIVITY_KIND_MEMORY_POOL);
+  ASSERT_EQ(pools.size(), 3u);
+  EXPECT_EQ(pools[0].memoryPoolOperationType, CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_CREATED);
+  EXPECT_EQ(pools[1].memoryPoolOperationType, CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED);
+  EXPECT_EQ(pools[1].minBytesToKeep, 512u);
+  EXPECT_EQ(pools[1].utilizedSize, 2048u);
+  EXPECT_EQ(pools[2].memoryPoolOperationType, CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED);
+  EXPECT_EQ(pools[2].address, reinterpret_cast<uint64_t>(pool));
+}
+
 TEST_F(Activity, OfSynchronizationsAndEvents) {
   enable({CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT, CUPTI_ACTIVITY_KIND_RUNTIME});
   cudaEvent_t event = nullptr;
