@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <map>
@@ -37,8 +38,15 @@ const std::map<std::string, Format> kFormats = {{"table", Format::Table}, {"csv"
 
 void addFormat(CLI::App* command, Format& format) {
   command
-      ->add_option("--format", format, "table (default), csv or json; csv and json have plain numbers in ns and bytes")
-      ->transform(CLI::CheckedTransformer(kFormats, CLI::ignore_case))
+      ->add_option_function<std::string>(
+          "--format",
+          [&format](const std::string& name) {
+            const auto known = kFormats.find(CLI::detail::to_lower(name));
+            if (known == kFormats.end())
+              throw CLI::ValidationError("--format", "there is no format '" + name + "'; use table, csv or json");
+            format = known->second;
+          },
+          "table (default), csv or json; csv and json have plain numbers in ns and bytes")
       ->type_name("FORMAT");
 }
 
@@ -127,6 +135,15 @@ int runParsed(const CLI::App& app, Arguments& arguments) {
 int run(int argc, char** argv) {
   const std::vector<std::string> all(argv + 1, argv + argc);
   if (!all.empty() && isForLauncher(all[0])) return becomeSibling("plumb-launch", all);
+  constexpr const char* kCommands[] = {"summary", "report", "query", "import", "index"};
+  const bool named =
+      !all.empty() && !all[0].starts_with('-') && std::ranges::find(kCommands, all[0]) == std::end(kCommands);
+  if (named) {
+    return complain(
+        "There is no command '" + all[0] +
+            "'; there are record, summary, report, query, import, index, doctor and calibrate (plumb --help).",
+        kBadInput);
+  }
   CLI::App app("Plumbline shows where the time and the memory of a GPU training run go.", "plumb");
   Arguments arguments;
   describe(app, arguments);

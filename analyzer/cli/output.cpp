@@ -114,7 +114,7 @@ Status writeCsv(Statement& rows, std::FILE* out) {
     line.clear();
     for (int i = 0; i < rows.columnCount(); ++i) {
       if (i > 0) line += ',';
-      line += csvField(plainCell(rows, i));
+      line += csvField(repaired(plainCell(rows, i)));
     }
     line += "\r\n";
     if (Status done = put(line, out); !done.ok()) return done;

@@ -163,7 +163,7 @@ Finding checkDriver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return {Health::kOff, subject,
-            "None (no libcuda.so.1): there is no GPU work to record. Ranges and collectives are."};
+            "None (no libcuda.so.1), so there is no GPU work to record here; NVTX ranges are recorded all the same."};
   }
   const auto initialise = symbol<int (*)(unsigned)>(library, "cuInit");
   const auto countDevices = symbol<int (*)(int*)>(library, "cuDeviceGetCount");

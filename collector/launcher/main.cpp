@@ -17,7 +17,8 @@ constexpr int kExitUsage = 2;
 constexpr const char* kLanes[] = {"cupti", "nvtx", "nccl", "memory", "cublas"};
 
 void addRecord(CLI::App& app, RecordOptions& options) {
-  CLI::App* record = app.add_subcommand("record", "Run a command and record what it does on the GPU");
+  CLI::App* record = app.add_subcommand(
+      "record", "Run a command and record what it does on the GPU: plumb record [OPTIONS] [--] COMMAND [ARGUMENTS…]");
   // Everything from the command's first word on is the command's, also what looks like an option of ours.
   record->prefix_command();
   record->add_option("-o,--output", options.output, "The file to write (plumb-PROGRAM-PID.sqlite)")->type_name("FILE");
@@ -34,7 +35,7 @@ void addRecord(CLI::App& app, RecordOptions& options) {
   }
   record->add_option("--device", options.device, "software: give the command the software device instead of a GPU")
       ->check(CLI::IsMember({"auto", "software"}));
-  record->footer("After the options: -- (optional), the command and its arguments.");
+  record->footer("Example: plumb record -o run.sqlite -- torchrun --nproc-per-node 2 train.py");
 }
 
 int run(int argc, char** argv) {

@@ -4,23 +4,32 @@
 -- These views are created in the file by the recorder; `plumb` re-creates them as TEMP views when it opens a file, so a
 -- file from a stranger cannot redefine them.
 
+-- name: the program; duration_ns: until it said goodbye, null while it runs or when it was killed; host, command (argv);
+-- local_rank, world_size as torchrun sets them; ended: 'exit' (goodbye said), 'lost' (killed), null (still running).
 CREATE VIEW processes AS
 SELECT p.id, p.rank, p.id AS process_id, p.start_ns, p.end_ns - p.start_ns AS duration_ns, s.text AS name,
        p.pid, p.parent_pid, h.text AS host, c.text AS command, p.local_rank, p.world_size, p.ended
 FROM process p JOIN string s ON s.id = p.program_id JOIN string h ON h.id = p.host_id JOIN string c ON c.id = p.command_id;
 
+-- One row per process and device. ordinal: CUPTI's device id; kind: 'gpu' or 'software' (times are CPU times); core_clock_hz,
+-- memory_bytes, memory_bandwidth_bytes_per_s: from the device's properties.
 CREATE VIEW devices AS
 SELECT d.id, p.rank, d.process_id, s.text AS name, d.ordinal, d.kind, d.uuid, d.compute_major, d.compute_minor,
        d.multiprocessor_count, d.memory_bytes, d.memory_bandwidth_bytes_per_s, d.core_clock_hz,
        d.max_threads_per_multiprocessor
 FROM device d JOIN process p ON p.id = d.process_id JOIN string s ON s.id = d.name_id;
 
+-- stream: CUPTI's stream id; device: ordinal; name: the program's, or 'stream N'; priority, kind ('default', 'blocking',
+-- 'non-blocking'): null when not known.
 CREATE VIEW streams AS
 SELECT st.id, p.rank, st.process_id, st.number AS stream, coalesce(n.text, 'stream ' || st.number) AS name,
        st.device_id, d.ordinal AS device, st.context, st.priority, st.kind
 FROM stream st JOIN process p ON p.id = st.process_id LEFT JOIN device d ON d.id = st.device_id
      LEFT JOIN string n ON n.id = st.name_id;
 
+-- start_ns, duration_ns: on the device; name: short; full_name: demangled; device: ordinal; stream: CUPTI's stream id; correlation:
+-- that of the api_call which launched it; grid and block in blocks and threads; registers_per_thread; *_shared_bytes per block;
+-- local_bytes_per_thread; graph_id and graph_node_id: null for plain launches; flags: 1 no usable time, 2 from a graph.
 CREATE VIEW kernels AS
 SELECT k.id, p.rank, k.process_id, k.start_ns, k.duration_ns, sn.text AS name, n.text AS full_name, mn.text AS mangled_name,
        d.ordinal AS device, st.number AS stream, k.stream_id, k.correlation, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z,
@@ -30,6 +39,8 @@ FROM kernel k JOIN process p ON p.id = k.process_id JOIN stream st ON st.id = k.
      JOIN device d ON d.id = k.device_id
      JOIN string sn ON sn.id = k.short_name_id JOIN string n ON n.id = k.name_id JOIN string mn ON mn.id = k.mangled_name_id;
 
+-- bytes: copied; copy_kind: HtoD DtoH DtoD HtoH PtoP …; source_kind, target_kind: pageable pinned device array managed;
+-- is_async: 1 when the call was asynchronous; the other columns as in kernels.
 CREATE VIEW copies AS
 SELECT c.id, p.rank, c.process_id, c.start_ns, c.duration_ns,
        'copy ' || CASE c.copy_kind WHEN 1 THEN 'HtoD' WHEN 2 THEN 'DtoH' WHEN 3 THEN 'HtoA' WHEN 4 THEN 'AtoH' WHEN 5 THEN 'AtoA'
@@ -42,15 +53,20 @@ SELECT c.id, p.rank, c.process_id, c.start_ns, c.duration_ns,
        c.is_async, c.correlation, c.graph_id, c.graph_node_id, c.flags
 FROM memory_copy c JOIN process p ON p.id = c.process_id JOIN stream st ON st.id = c.stream_id JOIN device d ON d.id = c.device_id;
 
+-- bytes: set; value: the byte or word; the other columns as in kernels.
 CREATE VIEW memory_sets AS
 SELECT m.id, p.rank, m.process_id, m.start_ns, m.duration_ns, 'set' AS name, d.ordinal AS device, st.number AS stream, m.stream_id,
        m.bytes, m.value, m.is_async, m.correlation, m.graph_id, m.graph_node_id, m.flags
 FROM memory_set m JOIN process p ON p.id = m.process_id JOIN stream st ON st.id = m.stream_id JOIN device d ON d.id = m.device_id;
 
+-- Host-side calls of CUDA. name: cudaLaunchKernel …; tid: the calling thread; layer: 'runtime' or 'driver'; correlation: that of the
+-- kernels, copies and sets it launched; result: 0 success, else CUDA's error code.
 CREATE VIEW api_calls AS
 SELECT a.id, p.rank, a.process_id, a.start_ns, a.duration_ns, s.text AS name, t.tid, a.thread_id, a.layer, a.correlation, a.result
 FROM api_call a JOIN process p ON p.id = a.process_id JOIN thread t ON t.id = a.thread_id JOIN string s ON s.id = a.name_id;
 
+-- Waits of the host, and of streams for events, as CUPTI saw them. name: what was waited for; stream: CUPTI's stream id, null when
+-- it is not about one; event_id: CUPTI's.
 CREATE VIEW synchronizations AS
 SELECT y.id, p.rank, y.process_id, y.start_ns, y.duration_ns,
        CASE y.kind WHEN 1 THEN 'event synchronize' WHEN 2 THEN 'stream wait event' WHEN 3 THEN 'stream synchronize'
@@ -58,6 +74,8 @@ SELECT y.id, p.rank, y.process_id, y.start_ns, y.duration_ns,
        st.number AS stream, y.stream_id, y.event_id, y.correlation
 FROM synchronization y JOIN process p ON p.id = y.process_id LEFT JOIN stream st ON st.id = y.stream_id;
 
+-- NVTX ranges and marks. duration_ns: null when the range was never closed; kind: 'push_pop' 'start_end' 'mark'; depth: push_pop
+-- ranges around it on its thread; parent_id: id of the innermost of them; domain: '' is NVTX's default; tid: the opening thread.
 CREATE VIEW ranges AS
 SELECT r.id, p.rank, r.process_id, r.start_ns, r.duration_ns, s.text AS name, r.depth, r.parent_id, r.kind, dm.text AS domain,
        c.text AS category, r.color_argb, t.tid, r.thread_id
@@ -73,7 +91,10 @@ FROM range r JOIN process p ON p.id = r.process_id JOIN string s ON s.id = r.nam
 WHERE (s.text = 'step' OR s.text GLOB 'step [0-9]*' OR s.text GLOB 'ProfilerStep#[0-9]*')
   AND r.domain_id NOT IN (SELECT id FROM string WHERE text = 'gpu_user_annotation');
 
--- One row per rank and collective. kernel_id, device_start_ns and device_duration_ns are its kernel's; null when no kernel was recorded.
+-- One row per rank and collective. start_ns, duration_ns: the host's call, not the transfer; operation: NCCL's name (AllGather …);
+-- communicator: its id, the same on every rank; communicator_rank: this process in it; sequence: matches ranks together with
+-- communicator and operation; datatype, element_count: the caller's; bytes: NCCL's convention (all-gather and reduce-scatter count
+-- all ranks' parts); root, peer: null where there is none; algorithm, protocol, channels: NCCL's choice. kernel_id, device_start_ns and device_duration_ns are its kernel's; null when no kernel was recorded.
 CREATE VIEW collectives AS
 SELECT c.id, p.rank, c.process_id, c.start_ns, c.duration_ns, o.text AS name, o.text AS operation,
        cm.hash AS communicator, cn.text AS communicator_name, cm.n_ranks, cm.rank AS communicator_rank, c.sequence,
@@ -89,7 +110,9 @@ FROM collective c JOIN process p ON p.id = c.process_id
        ON k.process_id = c.process_id AND k.external_id = c.external_id
      LEFT JOIN stream st ON st.id = k.stream_id;
 
--- category_source: 'declared' when the program named the memory, else null with category 'unattributed'.
+-- freed_ns: null while live, duration_ns then too; address, bytes; space: 'device' 'pinned' 'managed' …; name, category: what the
+-- program called it; from_pool: 1 for cudaMallocAsync; correlation: of the allocating call. category_source: 'declared' when the
+-- program named the memory, else null with category 'unattributed'.
 CREATE VIEW allocations AS
 SELECT a.id, p.rank, a.process_id, a.start_ns, f.start_ns - a.start_ns AS duration_ns, coalesce(s.text, '') AS name, a.address, a.bytes,
        f.start_ns AS freed_ns, a.space, d.ordinal AS device, coalesce(g.category, 'unattributed') AS category,
@@ -103,6 +126,8 @@ FROM allocation a JOIN process p ON p.id = a.process_id LEFT JOIN deallocation f
        ORDER BY r.start_ns LIMIT 1)
      LEFT JOIN string s ON s.id = g.name_id;
 
+-- severity: 'error' (data is missing), 'warning' (data is doubtful), 'info'; lane: the plugin, 'agent' or 'recorder'; name: a stable
+-- code for programs; count: how often; message: for people.
 CREATE VIEW diagnostics AS
 SELECT g.id, p.rank, g.process_id, g.start_ns, g.severity, g.lane, g.code AS name, g.count, g.message
 FROM diagnostic g LEFT JOIN process p ON p.id = g.process_id;

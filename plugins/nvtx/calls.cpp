@@ -68,6 +68,8 @@ void nameThread(uint32_t tid, StringId name) noexcept {
 
 uint64_t pushLevel(StringId domain) noexcept { return t_levels.push(domain); }
 
+void forgetLevels() noexcept { t_levels = Levels{}; }
+
 Lane& lane() noexcept {
   static constinit Lane theLane;
   return theLane;

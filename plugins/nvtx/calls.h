@@ -15,7 +15,7 @@ namespace plumb::nvtx {
 
 struct Lane {
   Host host;
-  std::atomic<bool> isOn{false};  // false before start, after a failure and in the child of a fork
+  std::atomic<bool> isOn{false};  // false before start and after a failure
   StringId payloadName = 0;
   Categories categories;
   Schemas schemas;
@@ -28,6 +28,9 @@ Lane& lane() noexcept;
 
 // The level of the range that the calling thread pushes now (RangeBeginRecord::range_id); its pop takes it back.
 uint64_t pushLevel(StringId domain) noexcept;
+
+// In the child of a fork: the ranges that its thread had open are the parent's.
+void forgetLevels() noexcept;
 
 // An event with attributes: its range or mark, then its payload fields. attributes may be NULL (ignored).
 void writeEvent(RangeKind kind, nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes,

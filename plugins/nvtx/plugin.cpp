@@ -24,7 +24,8 @@ int start(const PlumbHost* host) noexcept {
 }
 int onNvtx(void* exportTable) noexcept { return plumb::nvtx::attachCore(exportTable) ? 1 : 0; }
 int onNvtxExtension(void* moduleInfo) noexcept { return plumb::nvtx::attachPayloadExtension(moduleInfo) ? 1 : 0; }
-void onForkChild() noexcept { plumb::nvtx::lane().isOn.store(false, std::memory_order_relaxed); }
+// Names and handles stay good in the child (their ids are hashes of their texts); its next range attaches it afresh.
+void onForkChild() noexcept { plumb::nvtx::forgetLevels(); }
 
 constexpr PlumbPlugin makePlugin() noexcept {
   PlumbPlugin plugin{};

@@ -90,6 +90,17 @@ TEST(Survival, WithoutADriverTheHostLanesAreThereAndTheFileSaysWhyTheGpuLaneIsNo
   }
 }
 
+TEST(Survival, ForkedWorkersAreRecordedAsProcessesOfTheirOwn) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("fork.sqlite");
+  EXPECT_EQ(run(recordCommand(file, {PLUMB_BUILD_DIR "/tests/fork_program"})).exitCode, 0);
+  Database trace(file);
+  EXPECT_EQ(trace.number("SELECT count(*) FROM processes"), 4);
+  EXPECT_EQ(trace.number("SELECT count(*) FROM ranges WHERE name = 'worker' AND duration_ns IS NOT NULL AND depth = 0"),
+            6);
+  EXPECT_EQ(trace.number("SELECT count(*) FROM ranges WHERE name = 'parent'"), 1);
+}
+
 struct BadCall {
   const char* description;
   std::vector<std::string> arguments;
