@@ -134,6 +134,17 @@ CUpti_ActivityMemory lifetimeRecord(const SoftcudaEvent& release, uint64_t alloc
   return record;
 }
 
+CUpti_ActivityOverhead3 flushRecord(uint64_t start, uint64_t end, uint32_t processId, uint32_t threadId) {
+  auto record = blank<CUpti_ActivityOverhead3>(CUPTI_ACTIVITY_KIND_OVERHEAD);
+  record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH;
+  record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
+  record.objectId.pt.processId = processId;
+  record.objectId.pt.threadId = threadId;
+  record.start = start;
+  record.end = end;
+  return record;
+}
+
 CUpti_ActivityMemoryPool3 poolRecord(const SoftcudaEvent& event, uint32_t processId) {
   auto record = blank<CUpti_ActivityMemoryPool3>(CUPTI_ACTIVITY_KIND_MEMORY_POOL);
   record.memoryPoolOperationType = static_cast<CUpti_ActivityMemoryPoolOperationType>(event.memory.operation);

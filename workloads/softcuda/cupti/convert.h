@@ -19,6 +19,7 @@ CUpti_ActivitySynchronization2 synchronizationRecord(const SoftcudaEvent& event)
 CUpti_ActivityMemory4 memoryRecord(const SoftcudaEvent& event, uint32_t processId);
 // Of an allocation that was released; from its allocation to its release.
 CUpti_ActivityMemory lifetimeRecord(const SoftcudaEvent& release, uint64_t allocatedNs, uint32_t processId);
+CUpti_ActivityOverhead3 flushRecord(uint64_t start, uint64_t end, uint32_t processId, uint32_t threadId);
 CUpti_ActivityMemoryPool3 poolRecord(const SoftcudaEvent& event, uint32_t processId);
 CUpti_ActivityCudaEvent2 eventRecord(const SoftcudaEvent& event, uint64_t syncId, bool timestamp);
 CUpti_ActivityStream streamRecord(const SoftcudaEvent& event);

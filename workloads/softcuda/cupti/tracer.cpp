@@ -104,6 +104,18 @@ void Tracer::disableAll() {
   m_apiRecorded = false;
 }
 
+// The time that the flush took is a record of its own, for the next one.
+void Tracer::flush(bool forced) {
+  if (!forced && m_faults.on(Fault::kLateFlush)) return;
+  if (!kindEnabled(CUPTI_ACTIVITY_KIND_OVERHEAD)) {
+    m_buffers.flush();
+    return;
+  }
+  const uint64_t start = softcuda_now();
+  m_buffers.flush();
+  put(flushRecord(start, softcuda_now(), processId(), threadId(threadIdType)));
+}
+
 CUptiResult Tracer::subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* userData,
                               const char* name, std::string* holder) {
   if (!handle) return CUPTI_ERROR_INVALID_PARAMETER;

@@ -45,9 +45,7 @@ class Tracer {
   void apiSelectionChanged(uint32_t domain, bool on);
   void disableAll();
   ActivityBuffers& buffers() { return m_buffers; }
-  void flush(bool forced) {
-    if (forced || !m_faults.on(Fault::kLateFlush)) m_buffers.flush();
-  }
+  void flush(bool forced);
 
   CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* userData, const char* name,
                         std::string* holder);

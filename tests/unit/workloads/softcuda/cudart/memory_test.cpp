@@ -273,4 +273,41 @@ TEST(Pools, CountTheirOwnMemory) {
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
+TEST(Managed, HintsAreCheckedAndChangeNothing) {
+  void* managed = nullptr;
+  void* plain = nullptr;
+  ASSERT_EQ(cudaMallocManaged(&managed, 4096, cudaMemAttachGlobal), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&plain, 4096), cudaSuccess);
+  const cudaMemLocation device{cudaMemLocationTypeDevice, 0};
+  const cudaMemLocation other{cudaMemLocationTypeDevice, 1};
+  const cudaMemLocation host{cudaMemLocationTypeHost, 0};
+  EXPECT_EQ(cudaMemPrefetchAsync(managed, 4096, device, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaMemPrefetchAsync(managed, 4096, host, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaMemPrefetchAsync(managed, 4096, other, 0, nullptr), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaMemPrefetchAsync(managed, 8192, device, 0, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemPrefetchAsync(plain, 4096, device, 0, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemAdvise(managed, 4096, cudaMemAdviseSetReadMostly, device), cudaSuccess);
+  EXPECT_EQ(cudaMemAdvise(managed, 4096, cudaMemAdviseSetPreferredLocation, other), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaStreamAttachMemAsync(nullptr, managed, 0, cudaMemAttachSingle), cudaSuccess);
+  EXPECT_EQ(cudaStreamAttachMemAsync(nullptr, plain, 0, cudaMemAttachSingle), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(plain), cudaSuccess);
+  EXPECT_EQ(cudaFree(managed), cudaSuccess);
+  cudaGetLastError();
+}
+
+TEST(Peers, ThereAreNone) {
+  int value = -1;
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&value, 0, 0), cudaSuccess);
+  EXPECT_EQ(value, 0);
+  EXPECT_EQ(cudaDeviceCanAccessPeer(&value, 0, 1), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 1), cudaErrorInvalidDevice);
+  int cooperative = -1;
+  EXPECT_EQ(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0), cudaSuccess);
+  EXPECT_EQ(cooperative, 0);
+  EXPECT_EQ(cudaLaunchCooperativeKernel(static_cast<const void*>(&value), 1, 1, nullptr, 0, nullptr),
+            cudaErrorNotSupported);
+  cudaGetLastError();
+}
+
 }  // namespace

@@ -151,6 +151,18 @@ TEST_F(Activity, OfMemoryLifetimesAndPools) {
   EXPECT_EQ(pools[2].address, reinterpret_cast<uint64_t>(pool));
 }
 
+TEST_F(Activity, OfTheTimeThatAFlushTook) {
+  enable({CUPTI_ACTIVITY_KIND_OVERHEAD});
+  synchronizeAndFlush();
+  EXPECT_TRUE(records<CUpti_ActivityOverhead3>(CUPTI_ACTIVITY_KIND_OVERHEAD).empty());
+  synchronizeAndFlush();
+  const auto overheads = records<CUpti_ActivityOverhead3>(CUPTI_ACTIVITY_KIND_OVERHEAD);
+  ASSERT_EQ(overheads.size(), 1u);
+  EXPECT_EQ(overheads[0].overheadKind, CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH);
+  EXPECT_EQ(overheads[0].objectId.pt.processId, static_cast<uint32_t>(getpid()));
+  EXPECT_LE(overheads[0].start, overheads[0].end);
+}
+
 TEST_F(Activity, OfSynchronizationsAndEvents) {
   enable({CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT, CUPTI_ACTIVITY_KIND_RUNTIME});
   cudaEvent_t event = nullptr;
