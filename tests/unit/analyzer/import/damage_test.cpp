@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Damaged input costs the damaged event, not the file, and everything is accounted for.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/unit/analyzer/import/support.h"
+
+namespace plumb::test {
+namespace {
+
+const std::string kFirst = kernelEvent("first", "10", "1", 1);
+const std::string kLast = kernelEvent("last", "20", "1", 2);
+
+struct Damage {
+  const char* what;
+  std::string event;
+};
+
+class DamagedEvent : public ImportTest, public testing::WithParamInterface<Damage> {};
+
+TEST_P(DamagedEvent, IsCountedAndTheOthersStay) {
+  const Database& db = imported(traceOf({kFirst, GetParam().event, kLast}));
+  EXPECT_EQ(db.rows("SELECT name FROM kernels ORDER BY start_ns"), (std::vector<Database::Row>{{"first"}, {"last"}}));
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'damaged_event' AND severity = 'error'"), 1);
+  EXPECT_EQ(m_result.events, 3u);
+  EXPECT_EQ(m_result.damaged, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, DamagedEvent,
+    testing::Values(Damage{"MissingValue", R"({"ph": "X", "name": "bad", "ts": , "dur": 1})"},
+                    Damage{"OpenString", R"({"ph": "X", "name": "bad, "ts": 5, "dur": 1})"},
+                    Damage{"MissingBrace", R"({"ph": "X", "name": "bad", "ts": 5, "args": {"a": 1})"},
+                    Damage{"WrongBracket", R"({"ph": "X", "name": "bad", "ts": 5, "args": {"a": [1, 2}})"},
+                    Damage{"NoPhase", R"({"name": "bad", "ts": 5})"}, Damage{"Number", "17"},
+                    Damage{"Text", R"("bad")"}, Damage{"Word", "bad"}, Damage{"Array", "[1, 2]"},
+                    Damage{"LineEndInString", "{\"ph\": \"X\", \"name\": \"b\nad\", \"ts\": 5}"}),
+    [](const auto& kind) { return kind.param.what; });
+
+TEST_F(ImportTest, DamageBetweenEventsCostsNoEvent) {
+  const Database& db = imported(traceOf({kFirst + "}", "\x01garbage" + kLast, kernelEvent("third", "30", "1", 3)}));
+  EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 3);
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'damaged_event'"), 1);
+}
+
+TEST_F(ImportTest, TimesThatAreNoneAreCounted) {
+  const Database& db =
+      imported(traceOf({kFirst, kernelEvent("negative", "30", "-5", 3), kernelEvent("nan", "40", "NaN", 4),
+                        hostEvent("cpu_op", "negative", "50", "-1"), hostEvent("cpu_op", "no time", "NaN", "1"),
+                        hostEvent("cpu_op", "huge", "99999999999999999999", "1"),
+                        hostEvent("cpu_op", "as text", "\"12.5\"", "\"1.5\"")}));
+  EXPECT_EQ(db.rows("SELECT name, flags, duration_ns FROM kernels ORDER BY start_ns"),
+            (std::vector<Database::Row>{{"first", "0", "1000"}, {"negative", "1", "0"}, {"nan", "1", "0"}}));
+  EXPECT_EQ(db.rows("SELECT name, start_ns, duration_ns FROM ranges"),
+            (std::vector<Database::Row>{{"as text", "2500", "1500"}}));
+  EXPECT_EQ(db.rows("SELECT code, count FROM diagnostic ORDER BY code"),
+            (std::vector<Database::Row>{{"bad_duration", "1"}, {"bad_time", "2"}, {"no_time", "2"}}));
+  EXPECT_EQ(m_result.events, 7u);
+  EXPECT_EQ(m_result.notStored, 3u);
+}
+
+TEST_F(ImportTest, RepeatedGpuEventsAreStoredOnce) {
+  const Database& db = imported(traceOf({kFirst, kFirst, kLast, kLast, kLast}));
+  EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 2);
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'duplicate_event'"), 3);
+}
+
+TEST_F(ImportTest, BytesThatAreNotUtf8BecomeQuestionMarks) {
+  const Database& db = imported(traceOf({hostEvent("cpu_op",
+                                                   "a\xff\xfe"
+                                                   "b",
+                                                   "1", "1")}));
+  EXPECT_EQ(db.text("SELECT name FROM ranges"), "a??b");
+}
+
+TEST_F(ImportTest, ArgumentsThatAreNoNumberCostOnlyThemselves) {
+  const Database& db =
+      imported(traceOf({hostEvent("cpu_op", "op", "1", "1", R"({"a": NaN, "b": 3, "c": 18446744073709551615})")}));
+  EXPECT_EQ(
+      db.rows("SELECT text, CAST(value AS INTEGER) > 0 FROM range_payload JOIN string ON id = name_id ORDER BY text"),
+      (std::vector<Database::Row>{{"b", "1"}, {"c", "1"}}));
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'not_finite'"), 1);
+}
+
+TEST_F(ImportTest, CutJsonGivesEverythingUpToTheCut) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 20; ++i) events.push_back(kernelEvent("k", std::to_string(100 + 10 * i), "1", i + 1));
+  const std::string whole = traceOf(events);
+  for (size_t cut = 60; cut < whole.size(); cut += 97) {
+    std::filesystem::remove(output());
+    size_t complete = 0;
+    for (size_t at = 0, seen = 0; complete < events.size(); ++complete) {
+      at = whole.find(events[complete], seen);
+      seen = at + events[complete].size();
+      if (seen > cut) break;
+    }
+    const auto result = import({write("cut.json", whole.substr(0, cut))});
+    ASSERT_EQ(result.ok(), complete > 0) << cut;
+    if (!result.ok()) continue;
+    const Database db(output());
+    EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), static_cast<int64_t>(complete)) << cut;
+    EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code = 'cut'"), 1) << cut;
+  }
+}
+
+TEST_F(ImportTest, CutOrDamagedGzipGivesWhatCanBeDecompressed) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 3000; ++i) {
+    events.push_back(kernelEvent(std::string("k").append(std::to_string(i * 7919 % 3000)), std::to_string(100 + 10 * i),
+                                 "1", i + 1));
+  }
+  const std::string packed = gzip(traceOf(events));
+  int64_t last = -1;
+  for (int share = 0; share < 10; ++share) {
+    std::filesystem::remove(output());
+    const auto result = import({write("cut.gz", packed.substr(0, packed.size() * static_cast<size_t>(share) / 10))});
+    if (!result.ok()) {
+      EXPECT_LE(last, 0) << "more data cannot give less";
+      continue;
+    }
+    const Database db(output());
+    const int64_t count = db.number("SELECT count(*) FROM kernel");
+    EXPECT_GE(count, last);
+    EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code = 'cut'"), 1);
+    last = count;
+  }
+  EXPECT_GT(last, 2000);
+}
+
+}  // namespace
+}  // namespace plumb::test
