@@ -15,7 +15,7 @@ constexpr int kKernels = 200;
 
 class CuptiFaults : public testing::Test {
  protected:
-  void record(const std::string& faults) {
+  void record(const std::string& faults, bool byGraphs = false) {
     Command command;
     command.arguments = {PLUMB_BUILD_DIR "/bin/plumb-launch",
                          "record",
@@ -23,6 +23,7 @@ class CuptiFaults : public testing::Test {
                          file,
                          "--",
                          PLUMB_BUILD_DIR "/tests/faults_kernels_program"};
+    if (byGraphs) command.arguments.push_back("graph");
     command.environment = {{"SOFTCUDA_FAULTS", faults}};
     const Outcome outcome = run(command);
     EXPECT_EQ(outcome.output, "result 200\n") << outcome.errors;
@@ -46,6 +47,15 @@ TEST_F(CuptiFaults, NoneIsNothingToSay) {
   EXPECT_EQ(kernels(), kKernels);
   EXPECT_EQ(kernels("flags & 1"), 0);
   EXPECT_EQ(number("SELECT count(*) FROM diagnostic WHERE lane = 'cupti' AND severity != 'info'"), 0);
+}
+
+// No fault, but where collectors lost kernels: all of a launch have its correlation id.
+TEST_F(CuptiFaults, KernelsOfAGraphAreAllThereAndLinkedToTheLaunch) {
+  record("", true);
+  EXPECT_EQ(kernels(), kKernels);
+  EXPECT_EQ(kernels("graph_node_id IS NOT NULL AND flags & 2"), kKernels);
+  EXPECT_EQ(number("SELECT count(DISTINCT graph_node_id) FROM kernel"), 10);
+  EXPECT_EQ(number("SELECT count(DISTINCT correlation) FROM kernel JOIN api_call USING (process_id, correlation)"), 20);
 }
 
 TEST_F(CuptiFaults, KernelsThatLoseTheirTimesAreKeptFlaggedAndCounted) {
