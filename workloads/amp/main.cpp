@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <vector>
 
@@ -22,6 +23,33 @@ double medianAfterWarmUp(std::vector<double> milliseconds) {
   std::sort(milliseconds.begin(), milliseconds.end());
   const size_t middle = milliseconds.size() / 2;
   return milliseconds.size() % 2 == 1 ? milliseconds[middle] : (milliseconds[middle - 1] + milliseconds[middle]) / 2;
+}
+
+const char* explanation(Mistake mistake) {
+  switch (mistake) {
+    case Mistake::kHalfModel:
+      return "half-model: weights, and AdamW's moments, are rounded to fp16 after each step. The squares of small "
+             "gradients become 0\nin v, updates divide by it and blow up, and small updates vanish in the weights. "
+             "Keep "
+             "them in fp32.";
+    case Mistake::kBfloat16WithScaler:
+      return "bf16-scaler: bf16 has fp32's range, so scaling changes nothing but costs a pass over all gradients and a "
+             "wait per step.";
+    case Mistake::kFloat16WithoutScaler:
+      return "fp16-no-scaler: gradients below 6e-8 become 0 and are lost; see the shares of zeros above.";
+    case Mistake::kNone:
+      break;
+  }
+  return nullptr;
+}
+
+void printZeros(Trainer& trainer, const Options& options) {
+  const bool is16Bit = options.precision == Precision::kFloat16 || options.precision == Precision::kBfloat16;
+  if (!is16Bit) return;
+  const float scale = options.scalesLoss() ? trainer.scaler().scale() : options.initialScale;
+  fmt::print("{:<22} {:.2f} % unscaled, {:.2f} % at scale {:.0f}, {:.2f} % in fp32\n", "gradients that are 0",
+             100 * trainer.zeroGradients(1.0f, false), 100 * trainer.zeroGradients(scale, false), scale,
+             100 * trainer.zeroGradients(1.0f, true));
 }
 
 int train(const Options& options) {
@@ -59,10 +87,16 @@ int train(const Options& options) {
     fmt::print("{:<22} {:.0f}\n", "final scale", trainer->scaler().scale());
     fmt::print("{:<22} {}\n", "skipped steps", trainer->scaler().skippedSteps());
   } else {
-    fmt::print("{:<22} none ({} needs no loss scaling)\n{:<22} 0\n", "final scale", precisionName(options.precision),
+    const bool lacks = options.precision == Precision::kFloat16;
+    fmt::print("{:<22} none ({})\n{:<22} 0\n", "final scale",
+               lacks ? "which fp16 needs" : fmt::format("{} needs no loss scaling", precisionName(options.precision)),
                "skipped steps");
   }
-  return 0;
+  printZeros(*trainer, options);
+  if (const char* text = explanation(options.mistake)) fmt::print("\nWrong on purpose: {}\n", text);
+  if (options.mistake != Mistake::kNone || std::isfinite(evaluation)) return 0;
+  fmt::print(stderr, "amp: the evaluation loss is inf or nan\n");
+  return 1;
 }
 
 int run(const std::vector<std::string>& arguments) {

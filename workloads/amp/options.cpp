@@ -18,13 +18,14 @@ constexpr const char* kFooter = "\nExit code: 0 trained; 1 failed; 2 wrong argum
 struct Words {
   std::string precision = "fp16";
   std::string device = "auto";
+  std::string wrong;
 };
 
 void addOptions(CLI::App& app, Options& o, Words& words) {
   const CLI::Range positive(1, 1 << 24);
-  app.add_option("--precision", words.precision, "of the matrix products")
-      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
-      ->capture_default_str();
+  CLI::Option* precision = app.add_option("--precision", words.precision, "of the matrix products")
+                               ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
+                               ->capture_default_str();
   app.add_option("--hidden", o.hidden,
                  "width of the hidden layers (default: 2048 on a GPU, 256 on the software device)")
       ->check(positive);
@@ -40,10 +41,21 @@ void addOptions(CLI::App& app, Options& o, Words& words) {
       ->check(positive)
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of the weights and the data")->capture_default_str();
+  app.add_option("--wrong", words.wrong,
+                 "a mistake on purpose: half-model keeps weights and optimizer state in fp16, bf16-scaler scales the "
+                 "loss in bf16, fp16-no-scaler does not in fp16; sets --precision")
+      ->check(CLI::IsMember({"half-model", "bf16-scaler", "fp16-no-scaler"}))
+      ->excludes(precision);
   app.add_option("--device", words.device, "software is the CPU behind CUDA's interfaces")
       ->check(CLI::IsMember({"auto", "gpu", "software"}))
       ->capture_default_str();
   for (CLI::Option* option : app.get_options()) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+Mistake mistakeOf(const std::string& word) {
+  if (word == "half-model") return Mistake::kHalfModel;
+  if (word == "bf16-scaler") return Mistake::kBfloat16WithScaler;
+  return word == "fp16-no-scaler" ? Mistake::kFloat16WithoutScaler : Mistake::kNone;
 }
 
 Precision precisionOf(const std::string& word) {
@@ -89,7 +101,8 @@ ParsedOptions parseOptions(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     throw nn::UsageError(error.what());
   }
-  parsed.options.precision = precisionOf(words.precision);
+  parsed.options.mistake = mistakeOf(words.wrong);
+  parsed.options.precision = words.wrong == "bf16-scaler" ? Precision::kBfloat16 : precisionOf(words.precision);
   parsed.options.device = nn::deviceWish(words.device);
   return parsed;
 }

@@ -13,7 +13,16 @@ namespace plumb::amp {
 enum class Precision { kFloat32, kTensorFloat32, kFloat16, kBfloat16 };
 const char* precisionName(Precision precision);
 
+// What people get wrong, on purpose.
+enum class Mistake {
+  kNone,
+  kHalfModel,           // weights and optimizer state are kept in fp16 too, and the loss is not scaled
+  kBfloat16WithScaler,  // a scaler that bf16, with fp32's range, has no need of
+  kFloat16WithoutScaler
+};
+
 struct Options {
+  Mistake mistake = Mistake::kNone;
   Precision precision = Precision::kFloat16;
   int inputs = 16;
   int hidden = 0;  // 0: decide by the device
@@ -25,6 +34,9 @@ struct Options {
   uint64_t seed = 1;
   nn::DeviceWish device = nn::DeviceWish::kAuto;
 
+  bool scalesLoss() const {
+    return mistake == Mistake::kBfloat16WithScaler || (precision == Precision::kFloat16 && mistake == Mistake::kNone);
+  }
   void chooseDefaults(bool gpu);
 };
 

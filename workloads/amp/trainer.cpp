@@ -73,7 +73,7 @@ Trainer::Trainer(const Options& o)
       m_hostFound(1),
       m_context{dtypeOf(o.precision), m_stream, m_ledger, m_gemm, m_scratch.tensor()},
       m_mlp(std::make_unique<Mlp>(m_context, std::vector<int>{o.inputs, o.hidden, o.hidden, o.hidden, 1}, o.seed)),
-      m_scaler(o.precision == Precision::kFloat16 ? o.initialScale : 1.0f, o.growthInterval) {
+      m_scaler(o.scalesLoss() ? o.initialScale : 1.0f, o.growthInterval) {
   m_stream.synchronize();
 }
 
@@ -137,6 +137,39 @@ void Trainer::update() {
   options.learningRate = m_options.learningRate;
   ++m_updates;
   for (Parameter* p : m_mlp->parameters()) nn::adamw(m_stream, options, m_updates, p->weight, p->gradient, p->m, p->v);
+  if (m_options.mistake != Mistake::kHalfModel) return;
+  const Range range("round to fp16");
+  for (Parameter* p : m_mlp->parameters())
+    for (const Buffer* values : {&p->weight, &p->m, &p->v}) roundToHalf(*values);
+}
+
+// What a model of fp16 tensors would keep of them.
+void Trainer::roundToHalf(const Tensor& values) {
+  const Buffer half(m_ledger, m_stream, Category::kWorkspace, "in fp16", Dtype::kFloat16, values.count);
+  nn::cast(m_stream, values, half);
+  nn::cast(m_stream, half, values);
+}
+
+double Trainer::zeroGradients(float scale, bool exact) {
+  const Range range("zero gradients");
+  nn::Gemm gemm(m_ledger, m_stream);
+  const Compute c{exact ? Dtype::kFloat32 : m_context.dtype, m_stream, m_ledger, gemm, m_scratch.tensor()};
+  loadBatch(kEvaluationSamples);
+  const Tensor prediction = m_mlp->forward(c, m_x, m_options.batch);
+  Buffer gradient(m_ledger, m_stream, Category::kActivation, "loss/gradient", c.dtype, prediction.count);
+  nn::squaredErrorBackward(m_stream, prediction, m_y, gradient, scale / static_cast<float>(m_options.batch));
+  m_mlp->backward(c, std::move(gradient), m_options.batch);
+  size_t zeros = 0;
+  size_t all = 0;
+  std::vector<float> host;
+  for (const Parameter* parameter : m_mlp->parameters()) {
+    host.resize(parameter->gradient.tensor().count);
+    copy(host.data(), parameter->gradient.tensor().data, host.size() * sizeof(float), cudaMemcpyDeviceToHost, m_stream);
+    m_stream.synchronize();
+    zeros += static_cast<size_t>(std::count(host.begin(), host.end(), 0.0f));
+    all += host.size();
+  }
+  return static_cast<double>(zeros) / static_cast<double>(all);
 }
 
 float Trainer::evaluate() {

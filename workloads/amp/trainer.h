@@ -28,9 +28,13 @@ class Trainer {
   // Mean squared error in fp32 on samples that training never sees.
   float evaluate();
 
+  // Share of the weights' gradients that are exactly 0 on samples that training never sees, in the precision of the
+  // training with the loss multiplied by scale; in fp32 if exact.
+  double zeroGradients(float scale, bool exact);
+
   const nn::MemoryLedger& memory() const { return m_ledger; }
   const GradScaler& scaler() const { return m_scaler; }
-  bool scalesLoss() const { return m_options.precision == Precision::kFloat16; }
+  bool scalesLoss() const { return m_options.scalesLoss(); }
 
  private:
   void loadBatch(uint64_t firstSample);
@@ -38,6 +42,7 @@ class Trainer {
   void backward(const nn::Tensor& prediction);
   bool unscale();  // whether all gradients are finite
   void update();
+  void roundToHalf(const nn::Tensor& values);
 
   Options m_options;
   nn::MemoryLedger m_ledger;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <thread>
@@ -44,6 +45,44 @@ TEST(FsdpProgram, OneTwoAndFourRanksTrainAlike) {
   }
   for (const auto& losses : runs)
     for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], runs[0][i], 0.01 * runs[0][i]);
+}
+
+// In fp32, where only the order of sums differs.
+TEST(FsdpProgram, EveryDistributionTrainsAlike) {
+  const std::vector<std::vector<std::string>> runs = {{"--ranks", "1"},
+                                                      {"--ranks", "2"},
+                                                      {"--ranks", "4", "--replicas", "2"},
+                                                      {"--ranks", "2", "--replicas", "2"},
+                                                      {"--ranks", "2", "--ddp", "--bucket-kib", "100"},
+                                                      {"--ranks", "2", "--no-reshard", "--prefetch", "2"}};
+  std::vector<double> expected;
+  for (std::vector<std::string> arguments : runs) {
+    arguments.insert(arguments.end(), {"--steps", "5", "--precision", "fp32"});
+    const Outcome outcome = run(fsdp(arguments));
+    ASSERT_EQ(outcome.exitCode, 0) << outcome.errors;
+    const std::vector<double> losses = lossesIn(outcome.output);
+    ASSERT_EQ(losses.size(), 5u);
+    if (expected.empty()) expected = losses;
+    for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 0.0003) << arguments[3];
+  }
+}
+
+TEST(FsdpProgram, ACheckpointDoesNotDependOnTheRanksAndKeepsTheLoss) {
+  TemporaryFolder folder;
+  std::vector<std::uintmax_t> sizes;
+  for (const char* ranks : {"1", "2", "4"}) {
+    const Outcome outcome = run(fsdp({"--ranks", ranks, "--steps", "2", "--save", folder.file(ranks)}));
+    EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, ContainsRegex("bytes; loss on the next batch [0-9.]+ before saving, [0-9.]+ after"));
+    sizes.push_back(std::filesystem::file_size(folder.file(ranks)));
+  }
+  EXPECT_EQ(sizes, std::vector<std::uintmax_t>(3, sizes[0]));
+}
+
+TEST(FsdpProgram, ACheckpointThatCannotBeWrittenFails) {
+  const Outcome outcome = run(fsdp({"--ranks", "1", "--steps", "1", "--save", "/no/such/folder/model"}));
+  EXPECT_EQ(outcome.exitCode, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("the checkpoint /no/such/folder/model cannot be written"));
 }
 
 TEST(FsdpProgram, SaysItsCountsAndItsMemoryByHandAndAsAllocated) {
@@ -126,7 +165,12 @@ TEST(FsdpProgram, WrongArgumentsAreOneSentenceAndExitCodeTwo) {
                         {{"--layers", "two"}, "--layers"},
                         {{"--vocab", "100"}, "--vocab 100 is not a multiple of 8"},
                         {{"--preset", "nonsense"}, "--preset"},
-
+                        {{"--ranks", "4", "--replicas", "3"}, "4 ranks cannot be divided into --replicas 3"},
+                        {{"--accumulate", "3"}, "which --accumulate 3 cannot divide"},
+                        {{"--prefetch", "3"}, "--prefetch"},
+                        {{"--reduce-dtype", "fp8"}, "--reduce-dtype"},
+                        {{"--ddp", "--replicas", "2"}, "--replicas excludes --ddp"},
+                        {{"--bucket-kib", "64"}, "--bucket-kib requires --ddp"},
                         {{"--no-such-option"}, "--no-such-option"}};
   for (const Call& call : calls) {
     const Outcome outcome = run(fsdp(call.arguments));
@@ -150,7 +194,9 @@ TEST(FsdpProgram, HelpExplainsAndSucceeds) {
   EXPECT_EQ(outcome.exitCode, 0);
   EXPECT_THAT(outcome.output, HasSubstr("L + 1 reduce-scatters"));
   for (const char* option :
-       {"--ranks", "--layers", "--dim", "--heads", "--vocab", "--batch", "--seq", "--steps", "--preset"})
+       {"--ranks", "--layers", "--dim", "--heads", "--vocab", "--batch", "--seq", "--steps", "--preset", "--no-reshard",
+        "--prefetch", "--accumulate", "--parameter-dtype", "--reduce-dtype", "--checkpoint-activations", "--replicas",
+        "--ddp", "--bucket-kib", "--save"})
     EXPECT_THAT(outcome.output, HasSubstr(option));
 }
 
