@@ -43,6 +43,7 @@ sigset_t heldBack() {
 struct CommandRun::Mask {
   sigset_t set;
   struct sigaction child;
+  struct sigaction pipe;
 };
 
 CommandRun::CommandRun() : m_before(new Mask) {
@@ -52,10 +53,14 @@ CommandRun::CommandRun() : m_before(new Mask) {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &standard, &m_before->child);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;  // nobody reads our closing line: no reason to end otherwise than the command
+  sigaction(SIGPIPE, &ignore, &m_before->pipe);
 }
 
 CommandRun::~CommandRun() {
   sigaction(SIGCHLD, &m_before->child, nullptr);
+  sigaction(SIGPIPE, &m_before->pipe, nullptr);
   sigprocmask(SIG_SETMASK, &m_before->set, nullptr);
   delete m_before;
 }
@@ -64,7 +69,13 @@ Status CommandRun::start(const std::string& path, const std::vector<std::string>
                          const std::vector<std::string>& environment) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  sigset_t standard;
+  sigemptyset(&standard);
+  if (m_before->pipe.sa_handler != SIG_IGN) {
+    sigaddset(&standard, SIGPIPE);
+  }
+  posix_spawnattr_setsigdefault(&attributes, &standard);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawnattr_setsigmask(&attributes, &m_before->set);
   const int error = posix_spawnp(&m_pid, path.c_str(), nullptr, &attributes, pointers(arguments).data(),
                                  pointers(environment).data());

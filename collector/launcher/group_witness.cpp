@@ -64,7 +64,8 @@ bool GroupWitness::saw(int signal, std::chrono::milliseconds patience) {
   }
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd ready{m_reports, POLLIN, 0};
     if (left.count() < 0 || poll(&ready, 1, static_cast<int>(left.count())) <= 0) {
       return false;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -38,6 +41,15 @@ void addRecord(CLI::App& app, RecordOptions& options) {
   record->footer("Example: plumb record -o run.sqlite -- torchrun --nproc-per-node 2 train.py");
 }
 
+// A closed standard descriptor would be given to our sockets. It is closed again for the command.
+void holdStandardDescriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0) {
+      (void)open("/dev/null", O_RDWR | O_CLOEXEC);  // takes the lowest free number: fd
+    }
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Records GPU programs. Usually called through plumb.", "plumb"};
   app.require_subcommand(1);
@@ -57,7 +69,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(ours);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error);
+    return app.exit(error) == 0 ? 0 : kExitUsage;
   }
   if (doctor->parsed()) {
     return runDoctor();
@@ -82,4 +94,11 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace plumb::launcher
 
-int main(int argc, char** argv) { return plumb::launcher::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    plumb::launcher::holdStandardDescriptors();
+    return plumb::launcher::run(argc, argv);
+  } catch (const std::exception& failure) {
+    return plumb::launcher::kExitUsage;  // a word could not be said (nobody reads standard error any more)
+  }
+}

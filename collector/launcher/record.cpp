@@ -28,7 +28,11 @@ constexpr int kExitCannotRun = 127;
 constexpr std::chrono::seconds kQuietPatience{3};
 constexpr std::chrono::seconds kPatience{60};
 
-void say(const std::string& sentence) { fmt::print(stderr, "plumb: {}\n", sentence); }
+// Standard error may be full or closed: that must not change how the command's run ends.
+void say(const std::string& sentence) {
+  const std::string line = "plumb: " + sentence + "\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
 
 struct Plan {
   Installation installation;
@@ -82,10 +86,8 @@ Result<Plan> makePlan(const RecordOptions& options) {
     return Error{fmt::format("The software device is missing: {}. Build the workloads, or leave out --device software.",
                              plan.installation.softwareDevice)};
   }
-  for (const std::string& names : {options.plugins, fmt::format("{}", fmt::join(options.withoutPlugins, ","))}) {
-    if (Status known = checkPlugins(names, plan.installation); !known.ok()) {
-      return known.error();
-    }
+  if (const Status known = checkPlugins(options.plugins, plan.installation); !known.ok()) {
+    return known.error();
   }
   if (!options.withoutPlugins.empty()) {
     plan.plugins = fmt::format("-{}", fmt::join(options.withoutPlugins, ",-"));

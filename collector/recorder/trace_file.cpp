@@ -22,14 +22,15 @@ Status prepareNew(Database& database) {
   // the targets in any case (the kernel has them); only a crash of the machine could harm the file, and a wait of
   // seconds on a busy disk would cost events. finishTraceFile makes the file durable.
   const std::string header = fmt::format(
-      "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=4000;"
+      "PRAGMA page_size=8192; PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=4000;"
       "PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY; PRAGMA application_id={}; PRAGMA user_version={};",
       schema::kApplicationId, schema::kVersion);
   if (Status status = database.execute(header); !status.ok()) return status;
   std::string tables = "BEGIN;";
   tables += schema::tablesSql();
   tables += schema::viewsSql();
-  tables += "COMMIT;";
+  // The write-ahead log comes after the tables, so that the file itself says from the start what it is.
+  tables += "COMMIT; PRAGMA journal_mode=WAL;";
   return database.execute(tables);
 }
 

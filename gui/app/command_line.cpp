@@ -138,6 +138,11 @@ Status renderToFile(const CommandLine& commandLine) {
   const QFileInfo target(commandLine.output);
   if (target.isDir())
     return error(QStringLiteral("Cannot write '%1': it is a folder; name a file.").arg(commandLine.output));
+  if (target.exists() &&
+      (!target.isFile() || target.canonicalFilePath() == QFileInfo(commandLine.trace).canonicalFilePath()))
+    return error(
+        QStringLiteral("Cannot write '%1': it is the trace itself, or no ordinary file; name another file with -o.")
+            .arg(commandLine.output));
   QSaveFile file(commandLine.output);
   if (!file.open(QIODevice::WriteOnly) || !image.value().save(&file, "PNG") || !file.commit()) {
     return error(QStringLiteral("Cannot write '%1' (%2): choose another place with -o.")

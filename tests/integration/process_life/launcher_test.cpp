@@ -73,6 +73,16 @@ TEST_F(Record, ASignalToTheWholeProcessGroupReachesTheCommandOnce) {
   EXPECT_THAT(outcome.output, HasSubstr("signals 1\n"));
 }
 
+TEST_F(Record, EndsAsTheCommandDoesWhenNobodyListensToIt) {
+  for (const char* const odd : {"2>/dev/full", "2>&-", "2> >(exec true)", "<&-", ">&-", "<&- >&- 2>&-"}) {
+    const std::string line = kLauncher + " record --force -o run.sqlite -- bash -c 'exit 5' " + odd;
+    Command command;
+    command.arguments = {"bash", "-c", line};
+    command.directory = m_folder.path();
+    EXPECT_EQ(run(command).exitCode, 5) << odd;
+  }
+}
+
 TEST_F(Record, SaysWhenThereWasNothingToRecord) {
   const Outcome outcome = run(record({"-o", "run.sqlite", "true"}));
   EXPECT_EQ(outcome.exitCode, 0);
