@@ -32,7 +32,7 @@ SELECT 'weights are cast once per forward pass, and gradients of the four weight
        count(*) = :sixteen_bit * (1 + 8 + 4) * :steps, count(*) FROM inside WHERE name = 'cast'
 UNION ALL
 SELECT 'weights, gradients and moments are updated in fp32, all eight of them unless the step is skipped',
-       count(*) = 8 * (:steps - :skipped), count(*) FROM launched WHERE kernel LIKE '%adamw(float*%'
+       count(*) = 8 * (:steps - :skipped), count(*) FROM launched WHERE kernel LIKE '%adamw(float%'
 UNION ALL
 SELECT 'skipped steps are ranges', count(*) = :skipped, count(*) FROM inside WHERE name = 'skipped step'
 UNION ALL

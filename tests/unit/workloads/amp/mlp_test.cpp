@@ -107,6 +107,31 @@ TEST(AmpTrainer, AnOverflowOfFp16SkipsTheStepAndHalvesTheScale) {
   EXPECT_NE(trainer.evaluate(), before);
 }
 
+TEST(AmpTrainer, SmallGradientsUnderflowInFp16UnlessTheLossIsScaled) {
+  amp::Trainer trainer(small(amp::Precision::kFloat16));
+  constexpr float kSmallLoss = 1.0f / (1 << 18);  // as if the loss were this much smaller
+  const double exact = trainer.zeroGradients(kSmallLoss, true);
+  const double unscaled = trainer.zeroGradients(kSmallLoss, false);
+  const double scaled = trainer.zeroGradients(kSmallLoss * (1 << 18), false);
+  EXPECT_GT(unscaled, exact + 0.1);
+  EXPECT_NEAR(scaled, exact, 0.02);
+  amp::Trainer bfloat(small(amp::Precision::kBfloat16));
+  EXPECT_NEAR(bfloat.zeroGradients(kSmallLoss, false), exact, 0.02) << "bf16 has the range of fp32";
+}
+
+TEST(AmpTrainer, AModelThatIsHalfAsAWholeTrainsWorse) {
+  const auto trained = [](amp::Mistake mistake) {
+    amp::Options options = small(amp::Precision::kFloat16);
+    options.mistake = mistake;
+    amp::Trainer trainer(options);
+    for (int step = 0; step < options.steps; ++step) trainer.step(step);
+    return trainer.evaluate();
+  };
+  const float good = trained(amp::Mistake::kNone);
+  EXPECT_FALSE(trained(amp::Mistake::kHalfModel) < 1.5f * good) << "larger, or nan";
+  EXPECT_NEAR(trained(amp::Mistake::kFloat16WithoutScaler), good, 0.2f * good) << "these gradients are large enough";
+}
+
 TEST(AmpTrainer, FreesEverythingOfAStep) {
   amp::Trainer trainer(small(amp::Precision::kBfloat16));
   trainer.step(0);

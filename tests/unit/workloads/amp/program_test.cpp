@@ -30,6 +30,22 @@ TEST(AmpProgram, PrintsWhatAComparisonOfPrecisionsNeeds) {
   EXPECT_THAT(outcome.output, HasSubstr("skipped: a gradient is inf or nan"));
 }
 
+TEST(AmpProgram, PrintsTheShareOfZeroGradientsWithAndWithoutScaling) {
+  const Outcome outcome = amp({"--device", "software", "--precision", "fp16", "--hidden", "64", "--steps", "3"});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, ContainsRegex("gradients that are 0 +[0-9.]+ % unscaled, [0-9.]+ % at scale [0-9]+, "
+                                            "[0-9.]+ % in fp32"));
+}
+
+TEST(AmpProgram, MistakesOnPurposeAreExplained) {
+  for (const char* mistake : {"half-model", "bf16-scaler", "fp16-no-scaler"}) {
+    const Outcome outcome = amp({"--device", "software", "--wrong", mistake, "--hidden", "64", "--steps", "5"});
+    EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr(std::string("Wrong on purpose: ") + mistake));
+  }
+  EXPECT_EQ(amp({"--wrong", "half-model", "--precision", "bf16"}).exitCode, 2);
+}
+
 TEST(AmpProgram, WrongArgumentsAreOneSentenceAndExitCodeTwo) {
   const std::vector<std::vector<std::string>> calls = {
       {"--precision", "fp8"}, {"--steps", "0"}, {"--steps", "many"}, {"--no-such-option"}, {"--initial-scale", "-1"}};
