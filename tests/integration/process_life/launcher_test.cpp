@@ -128,9 +128,20 @@ TEST_F(Record, ReplacesARecordingOnlyIfTold) {
   EXPECT_EQ(Database(file("run.sqlite")).text("SELECT name FROM ranges"), "last");
 }
 
-TEST_F(Record, LeavesOutWhatItIsToldTo) {
-  (void)run(record({"--plugins", "other", "-o", "run.sqlite", kProgram, "return"}));
-  EXPECT_EQ(Database(file("run.sqlite")).number("SELECT count(*) FROM plugin"), 0);
+TEST_F(Record, TakesOnlyThePluginsThatItIsTold) {
+  (void)run(record({"--plugins", "life", "-o", "with.sqlite", kProgram, "return"}));
+  EXPECT_EQ(Database(file("with.sqlite")).number("SELECT count(*) FROM plugin"), 1);
+  Command without = record({"-o", "without.sqlite", kProgram, "return"});
+  without.environment["PLUMB_PLUGINS"] = "-life";
+  (void)run(without);
+  EXPECT_EQ(Database(file("without.sqlite")).number("SELECT count(*) FROM plugin"), 0);
+}
+
+TEST_F(Record, APluginThatIsNotThereIsRefused) {
+  const Outcome outcome = run(record({"--plugins", "life,other", "-o", "run.sqlite", kProgram, "return"}));
+  EXPECT_EQ(outcome.exitCode, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("There is no plugin 'other'"));
+  expectNothingLeft();
 }
 
 TEST_F(Record, UnknownOptionsAndMissingCommandsAreExplained) {
