@@ -34,6 +34,7 @@ void Checks::expect(bool passed, std::string claim, std::string measured) {
 
 bool Checks::print() const {
   bool all = true;
+  if (m_checks.empty()) return all;
   fmt::print("\n");
   for (const Check& check : m_checks) {
     fmt::print("{}  {}{}\n", check.passed ? "ok    " : "FAILED", check.claim,
@@ -50,7 +51,9 @@ namespace {
 int run(int argc, char** argv, const Lesson& lesson) {
   CLI::App app(lesson.description, lesson.name);
   std::string device = "auto";
-  app.add_option("--device", device, "auto, software or gpu")->check(CLI::IsMember({"auto", "software", "gpu"}));
+  app.add_option("--device", device, "auto, software or gpu")
+      ->check(CLI::IsMember({"auto", "software", "gpu"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   if (lesson.addOptions) lesson.addOptions(app);
   try {
     app.parse(argc, argv);
@@ -63,6 +66,9 @@ int run(int argc, char** argv, const Lesson& lesson) {
   const nn::DeviceChoice choice = nn::chooseDevice(nn::deviceWish(device));
   if (!choice.note.empty()) fmt::print("{}: {}\n", lesson.name, choice.note);
   std::fflush(stdout);
+  if (lesson.begin) {
+    if (const std::optional<int> ended = lesson.begin(choice, {argv, argv + argc})) return *ended;
+  }
   nn::enterProgram(choice, {argv, argv + argc});
   Checks checks;
   lesson.body(checks);

@@ -5,8 +5,11 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "workloads/nn/device_choice.h"
 
 namespace plumb::lessons {
 
@@ -42,6 +45,9 @@ struct Lesson {
   std::string description;                    // for --help: what it shows
   std::function<void(CLI::App&)> addOptions;  // may be empty
   std::function<void(Checks&)> body;          // throws nn::UsageError or nn::DeviceError
+  // May be empty. Runs before anything of CUDA, with the program's arguments; a value ends the process with it as the
+  // exit code.
+  std::function<std::optional<int>(const nn::DeviceChoice&, std::vector<std::string>)> begin = {};
 };
 
 // Runs the lesson on the device that --device (auto, software, gpu) names. Exit codes: 0 all checks passed, 1 one

@@ -8,7 +8,7 @@ namespace plumb::lessons {
 
 struct RowsShape {
   int rows;
-  int columns;
+  int columns;  // a multiple of 64
 };
 
 // Scratch of the chain: one matrix, and two numbers a row.

