@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every lesson on the software device: alone, under `plumb record` with its truth.sql, and with wrong arguments.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/database.h"
+#include "tests/support/process.h"
+
+namespace plumb::test {
+namespace {
+
+struct Lesson {
+  std::string name;
+  std::vector<std::string> arguments;         // small enough for a second or two
+  std::map<std::string, int64_t> parameters;  // of truth.sql
+  std::string wrongValue;                     // an option and a value that it must refuse
+  std::string column;                         // of the table that it prints
+};
+
+void PrintTo(const Lesson& lesson, std::ostream* out) { *out << lesson.name; }
+
+const std::vector<Lesson> kLessons = {
+    {"formats", {}, {}, "", "bf16"},
+    {"timing", {"--largest", "1024", "--repeats", "5"}, {}, "--largest=3", "TFLOP/s"},
+    {"memory", {"--batch", "32"}, {{":parameters", 25175040}, {":largest", 4096 * 4096}}, "--hidden=0", "by hand"},
+    {"copies", {}, {}, "--batches=-1", "ms per batch"},
+    {"synchronization", {"--steps", "20"}, {{":steps", 20}}, "--steps=none", "loop"},
+    {"small_kernels", {"--layers", "2", "--steps", "5"}, {{":layers", 2}, {":steps", 5}}, "--columns=100", "launches"},
+    {"bound", {"--repeats", "3"}, {{":repeats", 3}}, "--repeats=0", "bound by"},
+    {"faults",
+     {"--steps", "5", "--tiny", "64"},
+     {{":ranks", 2}, {":steps", 5}, {":tiny", 64}},
+     "--fault=cosmic-rays",
+     "all-reduce ms"},
+};
+
+const std::string kPlumb = PLUMB_BUILD_DIR "/bin/plumb";
+
+std::string programOf(const std::string& lesson) { return PLUMB_BUILD_DIR "/bin/workloads/lessons/" + lesson; }
+
+Outcome runLesson(const std::string& name, std::vector<std::string> arguments, const std::string& recording = "") {
+  Command command;
+  if (!recording.empty()) command.arguments = {kPlumb, "record", "-o", recording, "--"};
+  command.arguments.push_back(programOf(name));
+  command.arguments.insert(command.arguments.end(), {"--device", "software"});
+  command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+  return run(command);
+}
+
+void expectTruth(const std::string& file, const std::string& recording,
+                 const std::map<std::string, int64_t>& parameters) {
+  std::ostringstream truth;
+  truth << std::ifstream(PLUMB_SOURCE_DIR "/workloads/lessons/" + file).rdbuf();
+  ASSERT_FALSE(truth.str().empty()) << file;
+  const auto rows = Database(recording).rows(truth.str(), parameters);
+  EXPECT_GE(rows.size(), 4u);
+  for (const auto& row : rows) EXPECT_EQ(row[1], "1") << file << ": " << row[0] << " (" << row[2] << ")";
+}
+
+void expectOneSentence(const Outcome& outcome, const std::string& lesson) {
+  EXPECT_EQ(outcome.exitCode, 2) << outcome.output << outcome.errors;
+  EXPECT_EQ(outcome.errors.rfind(lesson + ": ", 0), 0u) << outcome.errors;
+  EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+}
+
+class Lessons : public testing::TestWithParam<Lesson> {};
+
+TEST_P(Lessons, PrintsItsTableAndItsNumbersPassItsOwnChecks) {
+  const Outcome outcome = runLesson(GetParam().name, GetParam().arguments);
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output << outcome.errors;
+  EXPECT_NE(outcome.output.find(GetParam().column), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("\nok "), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("FAILED"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST_P(Lessons, WhatItShowsIsInItsRecording) {
+  const TemporaryFolder folder;
+  const std::string recording = folder.file("lesson.sqlite");
+  const Outcome outcome = runLesson(GetParam().name, GetParam().arguments, recording);
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output << outcome.errors;
+  expectTruth(GetParam().name + "/truth.sql", recording, GetParam().parameters);
+}
+
+TEST_P(Lessons, HelpSaysWhatItShows) {
+  const Outcome outcome = runLesson(GetParam().name, {"--help"});
+  EXPECT_EQ(outcome.exitCode, 0);
+  EXPECT_NE(outcome.output.find("--device"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST_P(Lessons, WrongArgumentsAreOneSentence) {
+  expectOneSentence(runLesson(GetParam().name, {"--nonsense"}), GetParam().name);
+  expectOneSentence(run({{programOf(GetParam().name), "--device", "abacus"}, {}, {}, std::chrono::seconds(30)}),
+                    GetParam().name);
+  if (!GetParam().wrongValue.empty())
+    expectOneSentence(runLesson(GetParam().name, {GetParam().wrongValue}), GetParam().name);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Lessons, testing::ValuesIn(kLessons),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST(MissingRank, EndsTheOthersWithASentenceThatNamesItAndTheCollective) {
+  const TemporaryFolder folder;
+  const std::string recording = folder.file("missing.sqlite");
+  const Outcome outcome =
+      runLesson("faults", {"--fault", "missing-rank", "--ranks", "3", "--timeout", "1500"}, recording);
+  EXPECT_EQ(outcome.exitCode, 1) << outcome.output << outcome.errors;
+  for (const char* rank : {"0", "1"}) {
+    const std::string sentence = std::string("faults: rank ") + rank +
+                                 ": AllReduce 4 of 65536 floats timed out after 1.5 s: rank 2 has not entered it";
+    EXPECT_NE(outcome.errors.find(sentence), std::string::npos) << outcome.errors;
+  }
+  expectTruth("faults/truth_missing_rank.sql", recording, {{":ranks", 3}, {":timeout_ms", 1500}});
+}
+
+TEST(Faults, FourRanksFindTheSameCulprit) {
+  const Outcome outcome = runLesson("faults", {"--ranks", "4", "--fault", "late-rank", "--delay", "100"});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output << outcome.errors;
+}
+
+// On the software device nothing gets near a roof, so the verdicts say latency-bound; which roof is nearer is the
+// point.
+TEST(Bound, TheRooflineTellsMemoryFromCompute) {
+  const TemporaryFolder folder;
+  const std::string recording = folder.file("bound.sqlite"), roofs = folder.file("roofs.json");
+  const Outcome measured =
+      run({{PLUMB_BUILD_DIR "/bin/workloads/calibrate", "--device", "software", "--seconds", "0.05"}, {}, {}});
+  ASSERT_EQ(measured.exitCode, 0) << measured.errors;
+  const auto device = nlohmann::json::parse(measured.output);
+  std::ofstream(roofs) << nlohmann::json{{device["uuid"].get<std::string>(), device}};
+  const std::map<std::string, std::string> environment = {{"PLUMB_ROOFS", roofs}};
+  const Outcome recorded =
+      run({{kPlumb, "record", "-o", recording, "--", programOf("bound"), "--device", "software", "--repeats", "3"},
+           environment,
+           {}});
+  ASSERT_EQ(recorded.exitCode, 0) << recorded.output << recorded.errors;
+  const Outcome report = run({{kPlumb, "report", "roofline", recording, "--format", "json"}, {}, {}});
+  ASSERT_EQ(report.exitCode, 0) << report.errors;
+  const std::map<std::string, std::string> nearer = {
+      {"layer norm", "memory"}, {"softmax", "memory"}, {"decode GEMV", "memory"}, {"cublasGemmEx", "compute"}};
+  size_t found = 0;
+  for (const auto& row : nlohmann::json::parse(report.output)) {
+    const auto expected = nearer.find(row["operation"].get<std::string>());
+    if (expected == nearer.end()) continue;
+    ++found;
+    const double compute = row["compute_roof_pct"].get<double>(), memory = row["memory_roof_pct"].get<double>();
+    EXPECT_EQ(memory > compute ? "memory" : "compute", expected->second) << row;
+  }
+  EXPECT_EQ(found, nearer.size()) << report.output;
+}
+
+}  // namespace
+}  // namespace plumb::test

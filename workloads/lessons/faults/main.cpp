@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults of distributed training, made on purpose: who is slow, who is late, who has more to do, who never comes, and
+// what many small collectives cost.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "workloads/fsdp/launcher.h"
+#include "workloads/lessons/common/lesson.h"
+#include "workloads/lessons/common/statistics.h"
+#include "workloads/lessons/faults/peers.h"
+#include "workloads/nn/device.h"
+#include "workloads/nn/gemm.h"
+#include "workloads/nn/nvtx.h"
+#include "workloads/nn/operations.h"
+
+namespace plumb::lessons {
+namespace {
+
+using Milliseconds = std::chrono::duration<double, std::milli>;
+
+struct Options {
+  int ranks = 0;  // 0: by the device
+  std::string fault = "all";
+  int steps = 6;
+  int slowdown = 16;
+  int delay = 40;      // ms
+  int timeout = 3000;  // ms
+  int tiny = 64;
+};
+Options g_options;
+
+constexpr int kWidth = 256;
+constexpr int kRows = 256;
+constexpr int kPasses = 3;
+constexpr int kLargestShare = 8;  // of the last rank's rows, against the first's
+constexpr size_t kTinyCount = 1024;
+
+// What one rank does in one step of an experiment.
+struct Duty {
+  int passes = kPasses;
+  int rows = kRows;
+  std::chrono::milliseconds loading{0};
+};
+
+// Medians over the steps, ms.
+struct Times {
+  float loading, compute, collective;
+};
+
+class Worker {
+ public:
+  explicit Worker(Peers& peers)
+      : m_peers(peers),
+        m_gemm(peers.ledger(), peers.stream()),
+        m_weight(buffer(nn::Category::kParameter, "weight", kWidth * kWidth)),
+        m_in(buffer(nn::Category::kInput, "batch", kLargestShare * kRows * kWidth)),
+        m_out(buffer(nn::Category::kActivation, "out", kLargestShare * kRows * kWidth)),
+        m_gradient(buffer(nn::Category::kGradient, "gradient", kWidth * kWidth)) {
+    for (cudaEvent_t& event : m_events) nn::check(cudaEventCreate(&event), "creating an event");
+    for (const nn::Buffer* one : {&m_weight, &m_in, &m_gradient})
+      nn::initialize(m_peers.stream(), *one, 0, 1, 0.1f, 0.0f);
+    m_peers.allReduce(m_gradient);
+    m_peers.stream().synchronize();
+  }
+  ~Worker() {
+    for (cudaEvent_t event : m_events) cudaEventDestroy(event);
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Every rank's medians.
+  std::vector<Times> run(const char* name, const Duty& duty) {
+    const nn::Range range(name);
+    std::vector<double> loading, compute, collective;
+    for (int i = 0; i < g_options.steps; ++i) {
+      const nn::Range step("step", static_cast<uint64_t>(i));
+      loading.push_back(load(duty));
+      record(0);
+      computeOn(duty);
+      record(1);
+      {
+        const nn::Range gradients("gradients");
+        m_peers.allReduce(m_gradient);
+      }
+      record(2);
+      m_peers.watch();
+      compute.push_back(elapsed(0, 1));
+      collective.push_back(elapsed(1, 2));
+    }
+    const auto middle = [](const std::vector<double>& samples) { return static_cast<float>(median(samples)); };
+    const std::vector<float> all = m_peers.gather({middle(loading), middle(compute), middle(collective)});
+    std::vector<Times> times;
+    for (size_t i = 0; i < all.size(); i += 3) times.push_back({all[i], all[i + 1], all[i + 2]});
+    return times;
+  }
+
+  // ms of summing the same bytes in pieces, the median.
+  double sumInPieces(const char* name, int pieces) {
+    const size_t count = kTinyCount * static_cast<size_t>(g_options.tiny) / static_cast<size_t>(pieces);
+    const nn::Buffer values = buffer(nn::Category::kGradient, name, count);
+    std::vector<double> samples;
+    for (int i = 0; i <= g_options.steps; ++i) {
+      const nn::Range range(i == 0 ? "warm-up" : name);
+      const auto start = std::chrono::steady_clock::now();
+      for (int piece = 0; piece < pieces; ++piece) m_peers.allReduce(values);
+      m_peers.watch();
+      if (i > 0) samples.push_back(Milliseconds(std::chrono::steady_clock::now() - start).count());
+    }
+    return median(samples);
+  }
+
+  // The last rank stays away from the all-reduce after the third.
+  void goMissing() {
+    const nn::Range range("missing rank");
+    for (int i = 0; i < g_options.steps; ++i) {
+      const nn::Range step("step", static_cast<uint64_t>(i));
+      computeOn({});
+      if (i == 3 && m_peers.rank() == m_peers.ranks() - 1) stayAway();
+      m_peers.allReduce(m_gradient);
+      m_peers.watch();
+    }
+  }
+
+ private:
+  nn::Buffer buffer(nn::Category category, const char* name, size_t count) {
+    return {m_peers.ledger(), m_peers.stream(), category, name, nn::Dtype::kFloat32, count};
+  }
+  double load(const Duty& duty) const {
+    const nn::Range range("dataloader");
+    const auto start = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(duty.loading);
+    return Milliseconds(std::chrono::steady_clock::now() - start).count();
+  }
+  void computeOn(const Duty& duty) {
+    const nn::Range range("compute");
+    for (int pass = 0; pass < duty.passes; ++pass)
+      m_gemm.multiply(duty.rows, kWidth, kWidth, {m_in, kWidth}, {m_weight, kWidth}, {m_out, kWidth});
+  }
+  [[noreturn]] void stayAway() {
+    const nn::Range range("stuck");
+    m_peers.stream().synchronize();
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(10 * g_options.timeout);
+    while (!m_peers.board().givenUp() && std::chrono::steady_clock::now() < patience)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    throw nn::DeviceError(fmt::format("rank {}: was stuck, as asked for, before its collective", m_peers.rank()));
+  }
+  void record(size_t which) { nn::check(cudaEventRecord(m_events[which], m_peers.stream()), "recording an event"); }
+  double elapsed(size_t from, size_t to) const {
+    float milliseconds = 0.0f;
+    nn::check(cudaEventElapsedTime(&milliseconds, m_events[from], m_events[to]), "reading the events");
+    return milliseconds;
+  }
+
+  Peers& m_peers;
+  nn::Gemm m_gemm;
+  nn::Buffer m_weight, m_in, m_out, m_gradient;
+  cudaEvent_t m_events[3] = {};
+};
+
+bool wanted(const char* fault) { return g_options.fault == fault || g_options.fault == "all"; }
+
+void show(const char* title, const char* explanation, const std::vector<Times>& times, Checks& checks) {
+  fmt::print("\n{}: {}\n", title, explanation);
+  Table table({"rank", "loading ms", "compute ms", "all-reduce ms", "arrives after the first by ms"});
+  std::vector<float> arrivals;
+  for (const Times& t : times) arrivals.push_back(t.loading + t.compute);
+  const float first = *std::min_element(arrivals.begin(), arrivals.end());
+  for (size_t rank = 0; rank < times.size(); ++rank)
+    table.add({std::to_string(rank), fmt::format("{:.2f}", times[rank].loading),
+               fmt::format("{:.2f}", times[rank].compute), fmt::format("{:.2f}", times[rank].collective),
+               fmt::format("{:.2f}", arrivals[rank] - first)});
+  table.print();
+  const auto least = std::min_element(times.begin(), times.end(),
+                                      [](const Times& a, const Times& b) { return a.collective < b.collective; });
+  checks.expect(
+      least == times.end() - 1, fmt::format("{}: the last rank, the culprit, waits least", title),
+      fmt::format("{:.2f} ms in the all-reduce, rank 0 {:.2f} ms", times.back().collective, times.front().collective));
+}
+
+void pieces(Worker& worker, bool speaks, Checks& checks) {
+  const double tiny = worker.sumInPieces("tiny collectives", g_options.tiny);
+  const double bucket = worker.sumInPieces("one bucket", 1);
+  if (!speaks) return;
+  fmt::print("\ntiny collectives: {} floats summed over the ranks\n", kTinyCount * static_cast<size_t>(g_options.tiny));
+  Table table({"way", "ms"});
+  table.add({fmt::format("{} all-reduces of {} floats", g_options.tiny, kTinyCount), fmt::format("{:.2f}", tiny)});
+  table.add({"one all-reduce, the bucket", fmt::format("{:.2f}", bucket)});
+  table.print();
+  checks.expect(tiny > 1.5 * bucket, "many tiny collectives cost more than one bucket",
+                fmt::format("{:.2f} against {:.2f} ms", tiny, bucket));
+}
+
+void teach(Checks& checks) {
+  const fsdp::RankEnvironment environment = fsdp::RankEnvironment::read();
+  if (environment.worldSize < 2) throw nn::UsageError("the faults need at least 2 ranks");
+  nn::useDevice(environment.localRank);
+  Peers peers(environment, std::chrono::milliseconds(g_options.timeout));
+  Worker worker(peers);
+  const bool speaks = peers.rank() == 0, culprit = peers.rank() == peers.ranks() - 1;
+  if (speaks)
+    fmt::print("{} ranks, {} steps; the last rank is the culprit; medians over the steps\n", peers.ranks(),
+               g_options.steps);
+  const auto experiment = [&](const char* fault, const char* name, const char* explanation, const Duty& duty) {
+    if (!wanted(fault)) return;
+    const std::vector<Times> times = worker.run(name, duty);
+    if (speaks) show(name, explanation, times, checks);
+  };
+  Duty slow, late, skewed;
+  if (culprit) {
+    slow.passes *= g_options.slowdown;
+    late.loading = std::chrono::milliseconds(g_options.delay);
+  }
+  skewed.rows += (kLargestShare - 1) * kRows * peers.rank() / (peers.ranks() - 1);
+  skewed.passes *= 4;
+  experiment("slow-rank", "slow rank", "it computes longer, the others wait in the all-reduce", slow);
+  experiment("late-rank", "late rank", "its data loader is late, its device idles first", late);
+  experiment("skewed-inputs", "skewed inputs", "ranks have 1 to 8 times the rows", skewed);
+  if (wanted("tiny-collectives")) pieces(worker, speaks, checks);
+  if (g_options.fault == "missing-rank") worker.goMissing();
+}
+
+// Starts the ranks, unless this process is one of them.
+std::optional<int> begin(const nn::DeviceChoice& choice, std::vector<std::string> arguments) {
+  if (fsdp::RankEnvironment::present()) return std::nullopt;
+  const int ranks = g_options.ranks > 0 ? g_options.ranks : 2;
+  if (choice.gpu && ranks > choice.gpuCount)
+    throw nn::UsageError(
+        fmt::format("{} ranks need as many GPUs, this machine has {}: use --device software", ranks, choice.gpuCount));
+  ProgressBoard::create();
+  arguments.insert(arguments.end(), {"--device", choice.gpu ? "gpu" : "software"});
+  return fsdp::runRanks(choice.program, arguments, ranks);
+}
+
+void addOptions(CLI::App& app) {
+  app.add_option("--fault", g_options.fault, "all but missing-rank, or one of them; missing-rank ends with exit code 1")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"all", "slow-rank", "late-rank", "skewed-inputs", "tiny-collectives", "missing-rank"}));
+  app.add_option("--ranks", g_options.ranks, "processes (default: 2)")->check(CLI::Range(2, 64));
+  app.add_option("--steps", g_options.steps, "steps of each experiment")
+      ->capture_default_str()
+      ->check(CLI::Range(4, 10000));
+  app.add_option("--slowdown", g_options.slowdown, "how many times longer the slow rank computes")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1000));
+  app.add_option("--delay", g_options.delay, "of the late rank's data loader, ms")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
+  app.add_option("--tiny", g_options.tiny, "number of tiny collectives")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 100000));
+  app.add_option("--timeout", g_options.timeout, "of the watchdog, ms")
+      ->capture_default_str()
+      ->check(CLI::Range(100, 600000));
+}
+
+}  // namespace
+}  // namespace plumb::lessons
+
+int main(int argc, char** argv) {
+  using namespace plumb::lessons;
+  return runLesson(argc, argv,
+                   {"faults",
+                    "Faults of distributed training: a slow rank, a late one, skewed inputs, tiny collectives, and a "
+                    "rank that never comes.",
+                    addOptions, teach, begin});
+}
