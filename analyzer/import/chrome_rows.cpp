@@ -49,9 +49,7 @@ Kind kindOf(std::string_view category) {
 
 int64_t ChromeRows::relative(int64_t absoluteNs) {
   if (!m_originNs) m_originNs = absoluteNs;
-  int64_t result = 0;
-  if (__builtin_sub_overflow(absoluteNs, *m_originNs, &result)) return 0;
-  return result;
+  return absoluteNs - *m_originNs;
 }
 
 bool ChromeRows::take(std::string_view text, uint64_t offset) {
@@ -64,7 +62,7 @@ bool ChromeRows::take(std::string_view text, uint64_t offset) {
 }
 
 void ChromeRows::store(const ChromeEvent& event, uint64_t offset) {
-  constexpr int64_t kLatest = int64_t{1} << 62;  // anything beyond is damage, and would overflow sums
+  constexpr int64_t kLatest = int64_t{1} << 61;  // 2043; anything beyond is damage, and would overflow sums
   if (event.phase == 'M') return metadata(event);
   if (event.phase == 's' || event.phase == 't' || event.phase == 'f') return m_tally.count(Reason::FlowEvent, offset);
   if (std::string_view("XBEiIRCbenSTFpn").find(event.phase) == std::string_view::npos) {
@@ -97,7 +95,7 @@ void ChromeRows::store(const ChromeEvent& event, uint64_t offset) {
 }
 
 void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
-  constexpr int64_t kLongest = int64_t{1} << 62;
+  constexpr int64_t kLongest = int64_t{1} << 60;
   const Kind kind = kindOf(event.category);
   Times times{relative(*event.startNs), event.durationNs.value_or(0), true};
   const bool isUsable = (event.durationNs || !event.hasDuration) && times.duration >= 0 && times.duration < kLongest;
@@ -295,12 +293,10 @@ void ChromeRows::metadata(const ChromeEvent& event) {
 }
 
 void ChromeRows::finish(const RunFacts& facts) {
-  for (auto* waiting : {&m_open}) {
-    for (auto& [thread, ranges] : *waiting) {
-      for (OpenRange& open : ranges) {
-        m_tally.count(Reason::NeverEnded, m_offset);
-        endRange(open, std::nullopt, "push_pop");
-      }
+  for (auto& [thread, ranges] : m_open) {
+    for (OpenRange& open : ranges) {
+      m_tally.count(Reason::NeverEnded, m_offset);
+      endRange(open, std::nullopt, "push_pop");
     }
   }
   for (auto& [key, ranges] : m_openAsync) {

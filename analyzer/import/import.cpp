@@ -86,7 +86,9 @@ bool looksLikeTorch(std::string_view head) {
 void takeMember(const ScannedItem& item, FileFacts& facts) {
   if (item.key == "deviceProperties" || item.key == "computeProperties") facts.deviceProperties = item.text;
   if (item.key == "baseTimeNanoseconds") {
-    facts.baseNs = JsonValue{JsonKind::Number, item.text}.toInteger().value_or(0);
+    constexpr int64_t kLatest = int64_t{1} << 61;  // as for the events' times
+    const int64_t base = JsonValue{JsonKind::Number, item.text}.toInteger().value_or(0);
+    facts.baseNs = base >= 0 && base < kLatest ? base : 0;
   }
   if (item.key != "distributedInfo") return;
   (void)readObject(item.text, [&](std::string_view key, const JsonValue& value) {
@@ -147,7 +149,7 @@ class Import {
     source.firstNs = rows.firstNs() + facts.baseNs;
     const std::optional<int64_t> process =
         source.processes.empty() ? std::nullopt : std::optional(source.processes.front());
-    noteDamage(scanner, rows, source, process);
+    noteDamage(scanner, source, process);
     rows.tally().write(m_file, process, source.name);
     m_result.events += rows.eventCount() + rows.tally().of(Reason::DamagedEvent);
     m_result.notStored += rows.tally().notStored();
@@ -187,8 +189,7 @@ class Import {
     return fmt::format("{} holds no trace event; there is nothing to import.", path);
   }
 
-  void noteDamage(const EventScanner& scanner, const ChromeRows&, const Source& source,
-                  std::optional<int64_t> process) {
+  void noteDamage(const EventScanner& scanner, const Source& source, std::optional<int64_t> process) {
     const auto& problem = scanner.source().problem();
     if (!problem && !scanner.isCut()) return;
     const std::string what = problem ? *problem : "its JSON ends early or is damaged behind the events";
