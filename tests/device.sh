@@ -122,7 +122,7 @@ check "CUDA_INJECTION64_PATH alone: kernels" sql "$out/inject.sqlite" "count(*) 
 "$plumb" record -o "$out/killed.sqlite" -- "$fsdp" "${small[@]:0:4}" --steps 100000 --dim 256 --heads 4 >"$out/killed.log" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do
-  grep -q '^step 3 ' "$out/killed.log" && break
+  grep -q '^step 60 ' "$out/killed.log" && break
   sleep 0.1
 done
 for pid in $(pgrep -f -- "--steps 100000"); do

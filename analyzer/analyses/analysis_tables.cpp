@@ -162,7 +162,7 @@ constexpr Table kTables[] = {
      memoryRows},
     {"analysis_collectives",
      "communicator TEXT, operation TEXT, datatype TEXT, ranks INTEGER, bytes INTEGER, calls INTEGER, total_ns INTEGER,"
-     " median_ns INTEGER, algbw_bytes_per_s REAL, busbw_bytes_per_s REAL, bus_factor REAL, complete INTEGER, "
+     " median_ns INTEGER, kernel_algbw_bytes_per_s REAL, kernel_busbw_bytes_per_s REAL, bus_factor REAL, complete INTEGER, "
      "transfer_ns INTEGER,"
      " transfer_algbw_bytes_per_s REAL, transfer_busbw_bytes_per_s REAL, wait_ns INTEGER, max_skew_ns INTEGER,"
      " without_kernel INTEGER, shared_kernel INTEGER",

@@ -255,7 +255,8 @@ void judge(RooflinePoint& point, const DeviceRoofline& device) {
     point.reason =
         fmt::format("{:.0f} % of the {} {} roof: {}", *share * 100, nameOf(roof->source), roof->resource,
                     roof == memory ? "not all bytes went to memory (caches), or bytes, time or roof are wrong"
-                                   : "its FLOPs, time or the roof are wrong");
+                                   : "its FLOPs, time or the roof are wrong; if others used the machine during plumb "
+                                     "calibrate, measure again");
   };
   above(point.memoryShare, memory);
   above(point.computeShare, compute);

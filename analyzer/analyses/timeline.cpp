@@ -369,9 +369,29 @@ class Loader {
       if (kind == TrackKind::kCollectives && communicators[process] > 1 && label != m_communicatorLabels.end())
         track.label += " · " + label->second;
       if (kind == TrackKind::kProjection && projections[process] == 1) track.label = "NVTX on device";
-      track.lanes = assignLanes(std::move(draft.slices));
+      track.lanes = kind == TrackKind::kProjection ? nestedLanes(m_timeline.processes[process], id, draft.slices)
+                                                   : assignLanes(std::move(draft.slices));
       m_timeline.processes[process].tracks.push_back(std::move(track));
     }
+  }
+
+  // On the device neighbours can overlap a little (backward begins while forward ends), so free lanes alone would not
+  // keep what encloses above what is enclosed: the host's nesting decides, and each level has lanes of its own.
+  static std::vector<Lane> nestedLanes(const Process& process, int64_t thread, const std::vector<Slice>& slices) {
+    std::unordered_map<int64_t, size_t> levelOf;
+    for (const Track& track : process.tracks) {
+      if (track.kind != TrackKind::kRanges || track.key != thread) continue;
+      for (size_t level = 0; level < track.lanes.size(); ++level) {
+        for (const Slice& slice : track.lanes[level].slices) levelOf[slice.id] = level;
+      }
+    }
+    std::map<size_t, std::vector<Slice>> levels;
+    for (const Slice& slice : slices) levels[levelOf[slice.id]].push_back(slice);
+    std::vector<Lane> lanes;
+    for (auto& [level, own] : levels) {
+      for (Lane& lane : assignLanes(std::move(own))) lanes.push_back(std::move(lane));
+    }
+    return lanes;
   }
 
   static constexpr int64_t kOpen = -1;

@@ -189,7 +189,12 @@ Window steadyWindow(const Timeline& timeline) {
   for (const Step& step : timeline.steps) {
     if (step.processId == process) own.push_back(&step);
   }
-  const Step& chosen = *own[own.size() > 1 ? 1 : 0];
+  if (own.size() > 1) own.erase(own.begin());
+  const auto middle = own.begin() + static_cast<std::ptrdiff_t>((own.size() - 1) / 2);
+  std::nth_element(own.begin(), middle, own.end(), [](const Step* a, const Step* b) {
+    return a->window.endNs - a->window.startNs < b->window.endNs - b->window.startNs;
+  });
+  const Step& chosen = **middle;
   Window window = chosen.window;
   for (const Step& step : timeline.steps) {
     if (step.number != chosen.number) continue;

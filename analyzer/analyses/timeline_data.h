@@ -133,8 +133,8 @@ void indexTimeline(Timeline& timeline);
 // What is tied to a slice by its correlation id: of a host call its device work, of device work its host call.
 [[nodiscard]] std::vector<SliceRef> linkedSlices(const Timeline& timeline, const SliceRef& ref);
 
-// A time span that shows a training run in its stride: the second step of the first process that has steps (the first
-// step is often warm-up), over all processes; without steps the whole extent.
+// A time span that shows a training run in its stride: the step of median length, the first one (often warm-up) left out, of
+// the first process that has steps, over all processes; without steps the whole extent.
 [[nodiscard]] Window steadyWindow(const Timeline& timeline);
 
 [[nodiscard]] bool isDeviceWork(SliceKind kind) noexcept;

@@ -9,17 +9,17 @@
 -- calls: records, one per rank and collective
 -- total_ns (ns): sum of the kernels' durations; waiting for peers is part of it
 -- median_ns (ns): median kernel duration
--- algbw_bytes_per_s (bytes/s): bytes / kernel duration
--- busbw_bytes_per_s (bytes/s): algbw x bus_factor
+-- kernel_algbw_bytes_per_s (bytes/s): bytes / kernel duration, which includes waiting for the other ranks
+-- kernel_busbw_bytes_per_s (bytes/s): kernel_algbw x bus_factor
 -- bus_factor: all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all (n-1)/n; others 1
 -- complete: instances with a kernel of every rank, which the following columns are about
 -- transfer_ns (ns): sum of (last end - last arrival)
--- transfer_algbw_bytes_per_s (bytes/s): bytes / transfer
+-- transfer_algbw_bytes_per_s (bytes/s): bytes / transfer (last end - last arrival); the summary's algbw
 -- transfer_busbw_bytes_per_s (bytes/s): transfer_algbw x bus_factor
 -- wait_ns (ns): sum over ranks of (last arrival - own arrival)
 -- max_skew_ns (ns): largest (last arrival - first arrival)
 -- without_kernel: records that lead to no kernel, left out of the times
 -- shared_kernel: records whose kernel carries several collectives, left out of the times
-SELECT communicator, operation, datatype, ranks, bytes, calls, total_ns, median_ns, algbw_bytes_per_s, busbw_bytes_per_s, bus_factor,
+SELECT communicator, operation, datatype, ranks, bytes, calls, total_ns, median_ns, kernel_algbw_bytes_per_s, kernel_busbw_bytes_per_s, bus_factor,
        complete, transfer_ns, transfer_algbw_bytes_per_s, transfer_busbw_bytes_per_s, wait_ns, max_skew_ns, without_kernel, shared_kernel
 FROM analysis_collectives;

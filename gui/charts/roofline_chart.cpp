@@ -274,7 +274,7 @@ void paintLegend(QPainter& painter, const RooflineScene& scene) {
     painter.setPen(QPen(scene.theme.marker, 2.2));
     painter.drawEllipse(QPointF(x + 5, y + 9.5), 5, 5);
     x += 16;
-    text(QStringLiteral("above a roof: check the inputs"), 16);
+    text(QStringLiteral("above a roof: check the inputs, or calibrate again"), 16);
   }
   painter.setBrush(Qt::NoBrush);
   painter.setRenderHint(QPainter::Antialiasing, false);

@@ -164,9 +164,10 @@ TEST(Details, GiveEveryFieldAndThePayload) {
   EXPECT_TRUE(has("payload: flops", "1024"));
 }
 
-TEST(SteadyWindow, IsTheSecondStepOfAllRanks) {
+TEST(SteadyWindow, IsTheStepOfMedianLengthOfAllRanksTheFirstLeftOut) {
   Timeline timeline = timelineOf({{slice(0, 1000)}});
-  timeline.steps = {{0, 0, {0, 100}}, {1, 0, {5, 100}}, {0, 1, {100, 200}}, {1, 1, {110, 210}}};
+  timeline.steps = {{0, 0, {0, 100}},   {1, 0, {5, 100}},   {0, 1, {100, 200}}, {1, 1, {110, 210}},
+                    {0, 2, {210, 510}}, {1, 2, {210, 510}}, {0, 3, {510, 550}}, {1, 3, {510, 550}}};
   const Window window = steadyWindow(timeline);
   EXPECT_LE(window.startNs, 100);
   EXPECT_GE(window.endNs, 210);

@@ -224,7 +224,7 @@ TEST_F(MainJob, AFileCanBeReadWhileItIsBeingWritten) {
   TemporaryFolder folder;
   const std::string file = folder.file("live.sqlite");
   Training training;
-  training.steps = 60;
+  training.steps = 300;
   Process process(recordCommand(file, training.arguments()));
   int64_t seen = 0;
   for (int attempt = 0; attempt < 300 && seen == 0; ++attempt) {
