@@ -339,6 +339,10 @@ Status writeMemory(Page& page, Trace& trace) {
   page.table(table);
   if (devices.size() > columns)
     page.line(fmt::format("and {} more devices: plumb report memory FILE", devices.size() - columns));
+  page.paragraph(
+      "Times since the session's start, of the host's calls: the device uses the memory when the work queued before "
+      "has "
+      "run.");
   const bool anyPool = std::any_of(devices.begin(), devices.end(), [](const DeviceMemory& d) { return d.hasPool; });
   if (anyPool) {
     page.paragraph(
@@ -348,7 +352,7 @@ Status writeMemory(Page& page, Trace& trace) {
   }
   for (const auto& other : analysis.value().otherSpaces) {
     for (const SpacePeak& peak : other.spaces) {
-      page.line(fmt::format("beside it, {}: {} memory, peak {}", whoText(trace, other.process), escaped(peak.space),
+      page.line(fmt::format("besides, {}: {} memory, peak {}", whoText(trace, other.process), escaped(peak.space),
                             formatBytes(static_cast<double>(peak.peakBytes))));
     }
   }
@@ -382,7 +386,10 @@ Status writeRoofline(Page& page, Trace& trace) {
     const std::string name = i < time.size() ? std::string(nameOf(static_cast<Verdict>(i))) : "no FLOPs known";
     text += fmt::format("{}{} {}.{} %", text.empty() ? "" : ", ", name, tenths[i] / 10, tenths[i] % 10);
   }
-  page.paragraph(text + ". Details: plumb report roofline FILE");
+  page.paragraph(
+      text +
+      ". Memory-bound: above 75 % of the memory roof and below 25 % of the compute roof; compute-bound: above 75 % "
+      "and below 50 %; else the larger if above 60 %, else latency-bound. Details: plumb report roofline FILE");
   const auto reason = std::max_element(reasons.begin(), reasons.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (reason != reasons.end()) page.paragraph(fmt::format("Cannot say, mostly because {}.", escaped(reason->first)));

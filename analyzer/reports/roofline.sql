@@ -17,7 +17,7 @@
 -- bytes_per_s (bytes/s): attained
 -- compute_roof_pct (%): attained / compute roof
 -- memory_roof_pct (%): attained / memory roof
--- verdict: memory-bound, compute-bound, latency-bound, above a roof (the inputs are wrong) or cannot say
+-- verdict: memory-bound (> 75 % of the memory roof, < 25 % of the compute roof), compute-bound (> 75 %, < 50 %), else the larger if > 60 %, else latency-bound; above a roof (the inputs are wrong) or cannot say
 -- reason: of the last two
 SELECT rank, pid, device, name, operation, source, precision, calls, total_ns, flops, bytes, intensity, flops_per_s, bytes_per_s,
        compute_roof_pct, memory_roof_pct, verdict, reason

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -22,23 +23,27 @@ using SteadyClock = std::chrono::steady_clock;
 // Waking a helper costs some microseconds; a kernel whose rest takes less is faster alone.
 constexpr std::chrono::microseconds kWorthHelp{60};
 
+thread_local int t_priority = 0;
+
 struct Job {
   const SoftcudaKernel& kernel;
   const SoftcudaGrid& grid;
   void** arguments;
   uint64_t blocks;
   uint64_t chunk;
+  int priority;
   std::atomic<uint64_t> next;
   std::atomic<cudaError_t> error{cudaSuccess};
   int helpers = 0;  // at work on it; under the pool's mutex
 
-  void work() {
-    while (error.load(std::memory_order_relaxed) == cudaSuccess) {
-      const uint64_t first = next.fetch_add(chunk, std::memory_order_relaxed);
-      if (first >= blocks) return;
-      const cudaError_t result = kernel.run(&grid, first, std::min(chunk, blocks - first), arguments);
-      if (result != cudaSuccess) error = result;
-    }
+  // One chunk of blocks; false when none is left to hand out.
+  bool workOnce() {
+    if (error.load(std::memory_order_relaxed) != cudaSuccess) return false;
+    const uint64_t first = next.fetch_add(chunk, std::memory_order_relaxed);
+    if (first >= blocks) return false;
+    const cudaError_t result = kernel.run(&grid, first, std::min(chunk, blocks - first), arguments);
+    if (result != cudaSuccess) error = result;
+    return true;
   }
 };
 
@@ -49,11 +54,13 @@ class BlockPool {
       std::lock_guard lock(m_mutex);
       startHelpers();
       m_jobs.push_back(&job);
+      findMostUrgent();
     }
     m_wake.notify_all();
-    job.work();
+    while (job.workOnce()) {
+    }
     std::unique_lock lock(m_mutex);
-    std::erase(m_jobs, &job);
+    remove(job);
     m_idle.wait(lock, [&] { return job.helpers == 0; });
   }
 
@@ -78,20 +85,34 @@ class BlockPool {
     std::unique_lock lock(m_mutex);
     for (;;) {
       m_wake.wait(lock, [&] { return !m_jobs.empty(); });
-      Job& job = *m_jobs.front();
+      Job& job = **std::min_element(m_jobs.begin(), m_jobs.end(),
+                                    [](const Job* a, const Job* b) { return a->priority < b->priority; });
       ++job.helpers;
       lock.unlock();
-      job.work();
+      bool more = true;
+      while (more && m_mostUrgent.load(std::memory_order_relaxed) >= job.priority) more = job.workOnce();
       lock.lock();
-      std::erase(m_jobs, &job);  // it has no block left to hand out
+      if (!more) remove(job);
       if (--job.helpers == 0) m_idle.notify_all();
     }
+  }
+
+  // Both under the mutex.
+  void findMostUrgent() {
+    int urgent = std::numeric_limits<int>::max();
+    for (const Job* job : m_jobs) urgent = std::min(urgent, job->priority);
+    m_mostUrgent.store(urgent, std::memory_order_relaxed);
+  }
+  void remove(const Job& job) {
+    std::erase(m_jobs, &job);
+    findMostUrgent();
   }
 
   std::mutex m_mutex;
   std::condition_variable m_wake;
   std::condition_variable m_idle;
   std::vector<Job*> m_jobs;
+  std::atomic<int> m_mostUrgent{std::numeric_limits<int>::max()};  // priority of the most urgent job
   bool m_started = false;
 };
 
@@ -101,6 +122,8 @@ BlockPool& pool() {
 }
 
 }  // namespace
+
+void setWorkerPriority(int priority) { t_priority = priority; }
 
 cudaError_t runGrid(const SoftcudaKernel& kernel, const SoftcudaGrid& grid, void** arguments) {
   const uint64_t blocks = uint64_t{grid.grid.x} * grid.grid.y * grid.grid.z;
@@ -118,7 +141,7 @@ cudaError_t runGrid(const SoftcudaKernel& kernel, const SoftcudaGrid& grid, void
     if (perBlock * (blocks - done) > kWorthHelp) break;
   }
   if (done == blocks) return cudaSuccess;
-  Job job{kernel, grid, arguments, blocks, std::max<uint64_t>(1, (blocks - done) / (threads * 8)), {done}};
+  Job job{kernel, grid, arguments, blocks, std::max<uint64_t>(1, (blocks - done) / (threads * 8)), t_priority, {done}};
   pool().run(job);
   return job.error;
 }

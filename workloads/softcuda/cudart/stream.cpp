@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "workloads/softcuda/cudart/api_call.h"
+#include "workloads/softcuda/cudart/block_pool.h"
 
 namespace softcuda {
 namespace {
@@ -133,6 +134,7 @@ void Stream::startWorker() {
     char name[16];
     std::snprintf(name, sizeof(name), "stream %u", m_id);
     pthread_setname_np(pthread_self(), name);
+    setWorkerPriority(m_priority);
     work();
     release();
   }).detach();
