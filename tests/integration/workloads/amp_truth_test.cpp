@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"Bf16", {"--precision", "bf16"}, 3, false},
                     Case{"WrongBf16Scaler", {"--wrong", "bf16-scaler"}, 3, true},
                     Case{"WrongFp16NoScaler", {"--wrong", "fp16-no-scaler"}, 2, false}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace
 }  // namespace plumb::test

@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Options, FsdpVariants,
                                          Variant{"Recompute", 2, {"--checkpoint-activations"}},
                                          Variant{"Hsdp", 4, {"--replicas", "2"}},
                                          Variant{"Ddp", 2, {"--ddp", "--bucket-kib", "128", "--accumulate", "2"}}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace
 }  // namespace plumb::test
