@@ -42,7 +42,8 @@ void addOptions(CLI::App& app, Options& o, Words& words) {
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of the weights and the data")->capture_default_str();
   app.add_option("--wrong", words.wrong,
-                 "a mistake on purpose: half-model keeps weights and optimizer state in fp16, bf16-scaler scales the "
+                 "a mistake on purpose: half-model rounds weights and optimizer state to fp16 after each step (in fp32 "
+                 "memory), bf16-scaler scales the "
                  "loss in bf16, fp16-no-scaler does not in fp16; sets --precision")
       ->check(CLI::IsMember({"half-model", "bf16-scaler", "fp16-no-scaler"}))
       ->excludes(precision);
