@@ -121,13 +121,13 @@ void onExit() {
 }
 
 void onForkChild() {
+  ticker::forgetParent();
   s_attachingTid.store(0);
   if (!s_everAttached) {
     s_state.store(kIdle);
     return;
   }
   publisher::forgetParent();
-  ticker::forgetParent();
   plugins::onForkChild();
   s_connection.close();
   s_exited.store(false);
@@ -209,7 +209,7 @@ bool waitForOther() noexcept {
 [[gnu::constructor]] void onLoad() {
   const KeepErrno keep;
   loadStartup();
-  pthread_atfork(nullptr, nullptr, onForkChild);
+  pthread_atfork(ticker::beforeFork, ticker::afterForkInParent, onForkChild);
 }
 
 }  // namespace

@@ -35,6 +35,13 @@ enum State : uint32_t { kNone = 0, kRunning = 1, kStopping = 2, kDone = 3 };
 constinit std::atomic<uint32_t> s_state{kNone};
 constinit std::atomic<uint32_t> s_wake{0};  // counts reasons to wake up
 
+// Who may run: the thread between its waits, or a fork. The thread begins at work, with its creation.
+enum Gate : uint32_t { kFree = 0, kAtWork = 1, kForking = 2 };
+constinit std::atomic<uint32_t> s_gate{kFree};
+thread_local constinit bool t_holdsGate = false;  // in the thread that forks
+constexpr int64_t kForkPatienceNs = 100'000'000;
+constexpr int64_t kGatePauseNs = 1'000'000;
+
 // Raw futexes: a condition variable could be left locked by a fork.
 void waitWhile(std::atomic<uint32_t>& word, uint32_t value, int64_t timeoutNs) noexcept {
   const timespec timeout{.tv_sec = timeoutNs / kNanosecondsPerSecond, .tv_nsec = timeoutNs % kNanosecondsPerSecond};
@@ -43,6 +50,19 @@ void waitWhile(std::atomic<uint32_t>& word, uint32_t value, int64_t timeoutNs) n
 
 void wake(std::atomic<uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void enterWork() noexcept {
+  uint32_t expected = kFree;
+  while (!s_gate.compare_exchange_weak(expected, kAtWork, std::memory_order_acq_rel)) {
+    waitWhile(s_gate, expected, kGatePauseNs);
+    expected = kFree;
+  }
+}
+
+void openGate() noexcept {
+  s_gate.store(kFree, std::memory_order_release);
+  wake(s_gate);
 }
 
 // Runs what is due; the time until the next is due.
@@ -82,10 +102,13 @@ void* run(void*) noexcept {
     const uint32_t seen = s_wake.load(std::memory_order_acquire);
     const int64_t pause = runDue();
     if (pause > 0 && s_state.load(std::memory_order_acquire) == kRunning) {
+      openGate();
       waitWhile(s_wake, seen, pause);
+      enterWork();
     }
   }
   runAtExit();
+  openGate();
   s_state.store(kDone, std::memory_order_release);
   wake(s_state);
   return nullptr;
@@ -119,10 +142,12 @@ bool start() noexcept {
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, kStackBytes);
   pthread_t thread;
+  s_gate.store(kAtWork, std::memory_order_release);
   const bool started = pthread_create(&thread, &attributes, run, nullptr) == 0;
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) {
+    openGate();
     s_state.store(kNone, std::memory_order_release);
   }
   return started;
@@ -148,6 +173,30 @@ void stop(int64_t waitMs) noexcept {
   }
 }
 
-void forgetParent() noexcept { s_state.store(kNone, std::memory_order_release); }
+void beforeFork() noexcept {
+  const int64_t deadline = monotonicNowNs() + kForkPatienceNs;
+  uint32_t expected = kFree;
+  while (!s_gate.compare_exchange_weak(expected, kForking, std::memory_order_acq_rel)) {
+    if (monotonicNowNs() >= deadline) {
+      return;
+    }
+    waitWhile(s_gate, expected, kGatePauseNs);
+    expected = kFree;
+  }
+  t_holdsGate = true;
+}
+
+void afterForkInParent() noexcept {
+  if (t_holdsGate) {
+    t_holdsGate = false;
+    openGate();
+  }
+}
+
+void forgetParent() noexcept {
+  t_holdsGate = false;
+  s_gate.store(kFree, std::memory_order_release);
+  s_state.store(kNone, std::memory_order_release);
+}
 
 }  // namespace plumb::agent::ticker

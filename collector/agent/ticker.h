@@ -17,6 +17,11 @@ bool start() noexcept;
 // Lets the thread run every tick once with atExit = 1 and end; waits for that no longer than waitMs. Once.
 void stop(int64_t waitMs) noexcept;
 
+// Around fork: waits (100 ms at most) until the thread holds nothing of anybody's, and keeps it so until the fork is over. A
+// child would inherit the locks that it holds, an allocator's for example, with nobody to release them.
+void beforeFork() noexcept;
+void afterForkInParent() noexcept;
+
 // After fork, in the child: there is no thread. What was registered stays registered.
 void forgetParent() noexcept;
 

@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   int megabytes = 8;  // of one batch
-  int batches = 4;
+  int batches = 16;
   int rounds = 3;
   int passes = 3;  // of the compute over a batch
 };
