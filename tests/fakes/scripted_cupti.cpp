@@ -167,7 +167,10 @@ cupti::CuptiTable ScriptedCupti::table() const {
 void ScriptedCupti::fail(const std::string& function, CUptiResult result) { m_results[function] = result; }
 void ScriptedCupti::failKind(CUpti_ActivityKind kind, CUptiResult result) { m_kindResults[kind] = result; }
 void ScriptedCupti::setRecordBytes(CUpti_ActivityKind kind, size_t bytes) { m_recordBytes[kind] = bytes; }
-void ScriptedCupti::setDropped(size_t records) { m_dropped = records; }
+void ScriptedCupti::setDropped(size_t records) {
+  const std::lock_guard lock(m_mutex);
+  m_dropped = records;
+}
 void ScriptedCupti::setTimestamp(uint64_t now) { m_now = now; }
 
 CUptiResult ScriptedCupti::enter(const std::string& function, const std::string& arguments) {
@@ -205,7 +208,10 @@ bool ScriptedCupti::emitBytes(const void* record, size_t bytes) {
 
 void ScriptedCupti::deliver(const Buffer& buffer) {
   if (buffer.memory) {
-    m_lastDelivered = buffer;
+    {
+      const std::lock_guard lock(m_mutex);
+      m_lastDelivered = buffer;
+    }
     t_insideCallback = true;
     m_complete(nullptr, 0, buffer.memory, buffer.bytes, buffer.used);
     t_insideCallback = false;
@@ -232,7 +238,14 @@ void ScriptedCupti::deliverAll() {
   }
 }
 
-void ScriptedCupti::deliverAgain() { deliver(m_lastDelivered); }
+void ScriptedCupti::deliverAgain() {
+  Buffer buffer;
+  {
+    const std::lock_guard lock(m_mutex);
+    buffer = m_lastDelivered;
+  }
+  deliver(buffer);
+}
 
 std::vector<std::string> ScriptedCupti::log() const {
   const std::lock_guard lock(m_mutex);
