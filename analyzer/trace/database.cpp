@@ -321,13 +321,33 @@ Status Database::checkTables() {
   Status read = columns(
       *this, [&](std::string table, std::string column) { present.emplace(std::move(table), std::move(column)); });
   if (!read.ok()) return read;
+  std::set<std::string> tables;
+  for (const auto& [table, column] : present) tables.insert(table);
   std::string missing;
+  std::set<std::string> toAdd;
   read = columns(model, [&](const std::string& table, const std::string& column) {
-    if (missing.empty() && !present.count({table, column})) missing = table + "." + column;
+    if (present.count({table, column})) return;
+    if (!tables.count(table) && schema::isAddedTable(table)) {
+      toAdd.insert(table);
+    } else if (missing.empty()) {
+      missing = table + "." + column;
+    }
   });
   if (!read.ok()) return read;
   if (!missing.empty()) {
     return Error{fmt::format("{} is not a usable Plumbline file: it has no table column {}.", m_path, missing)};
+  }
+  return addEmptyTables(model, toAdd);
+}
+
+Status Database::addEmptyTables(Database& model, const std::set<std::string>& names) {
+  for (const std::string& name : names) {
+    auto text = model.prepare("SELECT substr(sql, length('CREATE ') + 1) FROM sqlite_schema WHERE name = ?");
+    if (!text.ok()) return text.error();
+    text.value().bind(1, std::string_view(name));
+    if (!text.value().next()) return model.errorHere();
+    const std::string create = fmt::format("CREATE TEMP {}", text.value().text(0));
+    if (Status made = execute(create.c_str()); !made.ok()) return made;
   }
   return Unit{};
 }

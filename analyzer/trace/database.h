@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -102,6 +103,8 @@ class Database {
   [[nodiscard]] Status checkKind();
   [[nodiscard]] bool isBlank();  // without any table
   [[nodiscard]] Status checkTables();
+  // The file is older than these tables: they are there, and empty.
+  [[nodiscard]] Status addEmptyTables(Database& model, const std::set<std::string>& names);
   [[nodiscard]] Status createViews();
   [[nodiscard]] Status execute(const char* sql);
   void guard(bool isOn);  // lets statements do nothing but read

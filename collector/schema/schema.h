@@ -10,6 +10,8 @@ inline constexpr int32_t kApplicationId = 0x504C4D42;  // PRAGMA application_id,
 inline constexpr int32_t kVersion = 1;                 // PRAGMA user_version; CHANGES.md
 
 [[nodiscard]] std::string_view tablesSql() noexcept;
+// Files of this version that are older than the table lack it, and that is no damage.
+[[nodiscard]] bool isAddedTable(std::string_view name) noexcept;
 [[nodiscard]] std::string_view indexesSql() noexcept;
 [[nodiscard]] std::string_view viewsSql() noexcept;
 

@@ -347,3 +347,87 @@ CREATE TABLE diagnostic (
   count      INTEGER NOT NULL,
   message    TEXT NOT NULL
 );
+
+/* === Added later: a file without these tables is read as if they were empty. New tables go below this line. */
+
+-- A call stack, stored once. The name is what people call the place: 'file.py:12 function' of the innermost frame that is
+-- neither the framework's nor the allocator's.
+CREATE TABLE stack (
+  id      INTEGER PRIMARY KEY,
+  name_id INTEGER NOT NULL REFERENCES string(id)
+);
+-- The frames of a stack, Python's and C++'s.
+CREATE TABLE stack_frame (
+  stack_id    INTEGER NOT NULL REFERENCES stack(id),
+  depth       INTEGER NOT NULL,                            -- 0: innermost
+  function_id INTEGER NOT NULL REFERENCES string(id),
+  file_id     INTEGER NOT NULL REFERENCES string(id),
+  line        INTEGER NOT NULL,                            -- 0: not known
+  PRIMARY KEY (stack_id, depth)
+) WITHOUT ROWID;
+
+-- What a framework's allocator said of an allocation beyond its row.
+CREATE TABLE allocation_detail (
+  allocation_id   INTEGER PRIMARY KEY REFERENCES allocation(id),
+  requested_bytes INTEGER,                                 -- asked for by the program; allocation.bytes is rounded up
+  stack_id        INTEGER REFERENCES stack(id)             -- who allocated it
+);
+
+-- The ranks of the run that are in a communicator, in its own order.
+CREATE TABLE communicator_member (
+  communicator_id INTEGER NOT NULL REFERENCES communicator(id),
+  position        INTEGER NOT NULL,                        -- rank in the communicator
+  rank            INTEGER NOT NULL,                        -- rank in the run
+  PRIMARY KEY (communicator_id, position)
+) WITHOUT ROWID;
+
+-- How far a process came with a communicator, by the framework's own account when it was asked (flight recorder). The
+-- numbers are sequence numbers of collectives; null: not told.
+CREATE TABLE communicator_state (
+  communicator_id INTEGER PRIMARY KEY REFERENCES communicator(id),
+  description_id  INTEGER NOT NULL REFERENCES string(id),
+  last_enqueued   INTEGER,
+  last_started    INTEGER,
+  last_completed  INTEGER
+);
+
+-- How far a collective came, and what it was called with (flight recorder).
+CREATE TABLE collective_state (
+  collective_id   INTEGER PRIMARY KEY REFERENCES collective(id),
+  state           TEXT NOT NULL,                           -- 'scheduled' 'started' 'completed'
+  is_p2p          INTEGER NOT NULL,                        -- 1: send or receive; its sequence counts those only
+  started_ns      INTEGER,                                 -- when the framework noticed, which can be late
+  completed_ns    INTEGER,
+  timeout_ns      INTEGER,
+  input_sizes_id  INTEGER NOT NULL REFERENCES string(id),  -- '4096x5120', several tensors joined by blanks
+  output_sizes_id INTEGER NOT NULL REFERENCES string(id),
+  stack_id        INTEGER REFERENCES stack(id)
+);
+
+-- What NCCL itself measured of a collective (NCCL Inspector).
+CREATE TABLE collective_timing (
+  collective_id     INTEGER PRIMARY KEY REFERENCES collective(id),
+  duration_ns       INTEGER NOT NULL,
+  source            TEXT NOT NULL,                         -- 'kernel_gpu' 'kernel_cpu' 'collective_cpu', '': not told
+  algbw_bytes_per_s REAL,
+  busbw_bytes_per_s REAL
+);
+
+-- A measured reference: what a benchmark (nccl-tests) reached on some machine.
+CREATE TABLE collective_benchmark (
+  id                INTEGER PRIMARY KEY,
+  source_id         INTEGER NOT NULL REFERENCES string(id),  -- name of its file
+  operation_id      INTEGER NOT NULL REFERENCES string(id),  -- AllReduce AllGather …
+  datatype_id       INTEGER NOT NULL REFERENCES string(id),
+  reduction_id      INTEGER NOT NULL REFERENCES string(id),  -- sum …, '' for none
+  device_name_id    INTEGER NOT NULL REFERENCES string(id),
+  n_ranks           INTEGER NOT NULL,
+  n_hosts           INTEGER NOT NULL,
+  bytes             INTEGER NOT NULL,                      -- of the whole collective, as in collective.bytes
+  element_count     INTEGER NOT NULL,
+  in_place          INTEGER NOT NULL,
+  duration_ns       INTEGER NOT NULL,
+  algbw_bytes_per_s REAL NOT NULL,                         -- as printed, two digits behind the point of GB/s
+  busbw_bytes_per_s REAL NOT NULL,
+  wrong             INTEGER                                -- results that were wrong; null: not checked
+);

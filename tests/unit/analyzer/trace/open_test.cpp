@@ -118,6 +118,16 @@ TEST(Open, MissingTable) {
   EXPECT_THAT(errorOf(Trace::open(file.path())), HasSubstr("has no table column correlation_link."));
 }
 
+TEST(Open, FileOlderThanATableIsReadAsIfItWereEmpty) {
+  const TraceFile file;
+  makeTrace(file.path(), "DROP TABLE collective_benchmark");
+  Trace trace = valueOf(Trace::open(file.path()));
+  auto rows = valueOf(trace.query("SELECT count(*), (SELECT count(*) FROM process) > 0 FROM collective_benchmark"));
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.integer(0), 0);
+  EXPECT_EQ(rows.integer(1), 1);
+}
+
 TEST(Open, FileNameWithSpecialCharacters) {
   const TraceFile file;
   const std::string path = file.path() + " 100%#?mode=rw&x.sqlite";
