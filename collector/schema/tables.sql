@@ -42,6 +42,7 @@ CREATE TABLE process (
 );
 
 -- The named environment variables that explain a run (RANK, WORLD_SIZE, NCCL_*, CUDA_VISIBLE_DEVICES …); never a dump.
+-- Of an imported trace: what it says of how it was recorded, under 'trace.' and the source's name ('trace.with_stack').
 CREATE TABLE process_variable (
   process_id INTEGER NOT NULL REFERENCES process(id),
   name_id    INTEGER NOT NULL REFERENCES string(id),
@@ -269,7 +270,7 @@ CREATE TABLE allocation (
   address     INTEGER NOT NULL,
   bytes       INTEGER NOT NULL,
   space       TEXT NOT NULL,                               -- 'device' 'pinned' 'managed' 'pageable' …
-  from_pool   INTEGER NOT NULL,                            -- 1: cudaMallocAsync
+  from_pool   INTEGER NOT NULL,                            -- 1: cudaMallocAsync, or handed out by a framework's caching allocator
   correlation INTEGER
 );
 
@@ -430,4 +431,79 @@ CREATE TABLE collective_benchmark (
   algbw_bytes_per_s REAL NOT NULL,                         -- as printed, two digits behind the point of GB/s
   busbw_bytes_per_s REAL NOT NULL,
   wrong             INTEGER                                -- results that were wrong; null: not checked
+);
+
+-- A call of a framework's operator (aten::mm …) on the host, from an imported trace. Self time is its duration without
+-- that of the rows whose parent it is; GPU time is that of the work which operator_launch names.
+CREATE TABLE operator (
+  id          INTEGER PRIMARY KEY,
+  process_id  INTEGER NOT NULL REFERENCES process(id),
+  thread_id   INTEGER NOT NULL REFERENCES thread(id),
+  start_ns    INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  name_id     INTEGER NOT NULL REFERENCES string(id),
+  parent_id   INTEGER REFERENCES operator(id),             -- innermost operator of its thread that holds it. May point forward
+  argument_set_id INTEGER REFERENCES operator_argument_set(id), -- null: nothing is said of its arguments
+  sequence    INTEGER,                                     -- torch's sequence number: the same of a forward operator and of those of its backward
+  forward_thread INTEGER,                                  -- backward operators: torch's number of the thread of the forward one; else null
+  external_id INTEGER                                      -- the source's own id of the call ("External id")
+);
+
+-- Which operator launched the kernels, copies and sets of a correlation id: the innermost one around the call.
+CREATE TABLE operator_launch (
+  process_id  INTEGER NOT NULL REFERENCES process(id),
+  correlation INTEGER NOT NULL,
+  operator_id INTEGER NOT NULL REFERENCES operator(id),
+  PRIMARY KEY (process_id, correlation)
+) WITHOUT ROWID;
+
+-- What is said of an operator's arguments, once per different set. Texts are JSON arrays with an element per argument;
+-- 0 or null: not said.
+CREATE TABLE operator_argument_set (
+  id         INTEGER PRIMARY KEY,
+  dims_id    INTEGER NOT NULL REFERENCES string(id),       -- [[64, 3], [], …]
+  types_id   INTEGER NOT NULL REFERENCES string(id),       -- ["float", "Scalar", …]
+  strides_id INTEGER NOT NULL REFERENCES string(id),
+  values_id  INTEGER NOT NULL REFERENCES string(id),       -- of scalars: ["", "1", …]
+  other_id   INTEGER NOT NULL REFERENCES string(id)        -- everything else, a JSON object: call stack, module, Triton kernel …
+);
+
+-- A call of a Python function, from an imported trace.
+CREATE TABLE python_call (
+  id          INTEGER PRIMARY KEY,
+  process_id  INTEGER NOT NULL REFERENCES process(id),
+  thread_id   INTEGER NOT NULL REFERENCES thread(id),
+  start_ns    INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  name_id     INTEGER NOT NULL REFERENCES string(id),      -- file(line): function
+  parent_id   INTEGER REFERENCES python_call(id)           -- its caller, as the source says. May be missing in a file that was cut
+);
+
+-- An arrow of the source: what at one end leads to what is at the other. The arrows between a launch and its work are not
+-- here where both have a correlation id.
+CREATE TABLE flow (
+  process_id       INTEGER NOT NULL REFERENCES process(id),
+  name_id          INTEGER NOT NULL REFERENCES string(id), -- 'fwdbwd': from an operator to that of its backward
+  source_thread_id INTEGER NOT NULL REFERENCES thread(id),
+  source_start_ns  INTEGER NOT NULL,                       -- start of the event that it begins at
+  target_thread_id INTEGER NOT NULL REFERENCES thread(id),
+  target_start_ns  INTEGER NOT NULL
+);
+
+-- What a framework said of a collective beyond its row; null: not said.
+CREATE TABLE collective_detail (
+  collective_id    INTEGER PRIMARY KEY REFERENCES collective(id),
+  input_elements   INTEGER,                                -- of this rank
+  output_elements  INTEGER,
+  input_splits_id  INTEGER REFERENCES string(id),          -- per rank, for uneven all-to-all: '[1024, 2048]'
+  output_splits_id INTEGER REFERENCES string(id),
+  is_async         INTEGER,                                -- 1: the caller went on without waiting
+  operator_id      INTEGER REFERENCES operator(id)         -- that enqueued it
+);
+
+-- The event that a synchronization waits for: where it was recorded.
+CREATE TABLE synchronization_event (
+  synchronization_id   INTEGER PRIMARY KEY REFERENCES synchronization(id),
+  recorded_stream_id   INTEGER REFERENCES stream(id),
+  recorded_correlation INTEGER                             -- of the call that recorded it; null: not known
 );

@@ -82,6 +82,21 @@ SELECT r.id, p.rank, r.process_id, r.start_ns, r.duration_ns, s.text AS name, r.
 FROM range r JOIN process p ON p.id = r.process_id JOIN thread t ON t.id = r.thread_id JOIN string s ON s.id = r.name_id
      JOIN string dm ON dm.id = r.domain_id LEFT JOIN string c ON c.id = r.category_id;
 
+-- Calls of a framework's operators on the host (imported traces). parent_id: id of the innermost operator around it; input_dims,
+-- input_types: JSON arrays, null when not said; sequence: torch's, the same of a forward operator and those of its backward; tid:
+-- the calling thread. Table operator_launch leads to the work on the device.
+CREATE VIEW operators AS
+SELECT o.id, p.rank, o.process_id, o.start_ns, o.duration_ns, s.text AS name, o.parent_id, nullif(d.text, '') AS input_dims,
+       nullif(ty.text, '') AS input_types, o.argument_set_id, o.sequence, o.forward_thread, o.external_id, t.tid, o.thread_id
+FROM operator o JOIN process p ON p.id = o.process_id JOIN thread t ON t.id = o.thread_id JOIN string s ON s.id = o.name_id
+     LEFT JOIN operator_argument_set a ON a.id = o.argument_set_id LEFT JOIN string d ON d.id = a.dims_id
+     LEFT JOIN string ty ON ty.id = a.types_id;
+
+-- Calls of Python functions (imported traces). name: file(line): function; parent_id: id of the caller; tid: the calling thread.
+CREATE VIEW python_calls AS
+SELECT c.id, p.rank, c.process_id, c.start_ns, c.duration_ns, s.text AS name, c.parent_id, t.tid, c.thread_id
+FROM python_call c JOIN process p ON p.id = c.process_id JOIN thread t ON t.id = c.thread_id JOIN string s ON s.id = c.name_id;
+
 -- A training step: a range called 'step' (or 'step N', 'ProfilerStep#N'); step counts from 0 within its process. The
 -- copies of such ranges that torch.profiler draws on the GPU are not steps.
 CREATE VIEW steps AS
