@@ -218,7 +218,7 @@ void Database::Closer::operator()(sqlite3* handle) const { sqlite3_close_v2(hand
 
 Error Database::errorHere() const { return Error{sentence(m_handle.get(), m_path)}; }
 
-Result<Database> Database::open(const std::string& path, std::chrono::milliseconds busyTimeout) {
+Result<Database> Database::connect(const std::string& path, std::chrono::milliseconds busyTimeout) {
   auto log = looksLikeLog(path);
   if (!log.ok()) return log.error();
   // A file in log mode needs its -shm file, which a reader creates if it must. Without a log beside it and with no
@@ -231,12 +231,45 @@ Result<Database> Database::open(const std::string& path, std::chrono::millisecon
   Database database(std::unique_ptr<sqlite3, Closer>(raw), path);
   if (opened != SQLITE_OK) return database.errorHere();
   sqlite3_busy_timeout(raw, static_cast<int>(busyTimeout.count()));
-  for (const auto step :
-       {&Database::prepareForStrangers, &Database::checkKind, &Database::checkTables, &Database::createViews}) {
+  if (const Status done = database.prepareForStrangers(); !done.ok()) return done.error();
+  return database;
+}
+
+Result<Database> Database::open(const std::string& path, std::chrono::milliseconds busyTimeout) {
+  auto connected = connect(path, busyTimeout);
+  if (!connected.ok()) return connected.error();
+  Database database = std::move(connected).value();
+  for (const auto step : {&Database::checkKind, &Database::checkTables, &Database::createViews}) {
     if (const Status done = (database.*step)(); !done.ok()) return done.error();
   }
   database.guard(true);
   return database;
+}
+
+Result<Database> Database::openForeign(const std::string& path, std::chrono::milliseconds busyTimeout) {
+  auto connected = connect(path, busyTimeout);
+  if (!connected.ok()) return connected.error();
+  Database database = std::move(connected).value();
+  if (!database.readTables().ok()) {
+    // SQLite reads a file that is shorter than it says, and ignores tables that it cannot understand, only in the mode
+    // that is meant for repairs. It is incompatible with the defensive one; nothing is written either way, as the file
+    // is open for reading only and the guard lets nothing else through.
+    int now = 0;
+    sqlite3_db_config(database.m_handle.get(), SQLITE_DBCONFIG_DEFENSIVE, 0, &now);
+    if (Status set = database.execute("PRAGMA writable_schema=ON"); !set.ok()) return set.error();
+    database.m_isDamaged = true;
+    if (Status read = database.readTables(); !read.ok()) return read.error();
+  }
+  database.guard(true);
+  return database;
+}
+
+Status Database::readTables() {
+  auto tables = prepare("SELECT count(*) FROM main.sqlite_schema");
+  if (!tables.ok()) return tables.error();
+  while (tables.value().next()) {
+  }
+  return tables.value().status();
 }
 
 Status Database::prepareForStrangers() {

@@ -75,6 +75,10 @@ class Database {
   // Opens the file and checks that it is a trace of a schema this program reads. The message of the error is for the
   // user.
   [[nodiscard]] static Result<Database> open(const std::string& path, std::chrono::milliseconds busyTimeout);
+  // Opens another program's file as carefully, for an importer that knows what is in it. A file that is cut short, or
+  // whose list of tables is damaged, opens too: what can be read is there, and isDamaged() says so.
+  [[nodiscard]] static Result<Database> openForeign(const std::string& path, std::chrono::milliseconds busyTimeout);
+  [[nodiscard]] bool isDamaged() const { return m_isDamaged; }
 
   // `sql` must be one statement that only reads. An error names the position in the text.
   [[nodiscard]] Result<Statement> prepare(std::string_view sql);
@@ -99,7 +103,9 @@ class Database {
   };
   Database(std::unique_ptr<sqlite3, Closer> handle, std::string path)
       : m_handle(std::move(handle)), m_path(std::move(path)) {}
+  [[nodiscard]] static Result<Database> connect(const std::string& path, std::chrono::milliseconds busyTimeout);
   [[nodiscard]] Status prepareForStrangers();
+  [[nodiscard]] Status readTables();  // whether the list of tables can be read
   [[nodiscard]] Status checkKind();
   [[nodiscard]] bool isBlank();  // without any table
   [[nodiscard]] Status checkTables();
@@ -112,6 +118,7 @@ class Database {
 
   std::unique_ptr<sqlite3, Closer> m_handle;
   std::string m_path;
+  bool m_isDamaged = false;
 };
 
 }  // namespace plumb
