@@ -8,34 +8,19 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/analyses/analysis_table.h"
 #include "analyzer/analyses/breakdown.h"
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/memory.h"
 #include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/steps.h"
-#include "analyzer/trace/computed_table.h"
+#include "analyzer/analyses/windows.h"
 
 namespace plumb {
 namespace {
 
-using Rows = Result<std::vector<CellRow>>;
-
-Cell cell(std::optional<int64_t> value) { return value ? Cell(*value) : Cell(nullptr); }
-Cell cell(std::optional<double> value) { return value ? Cell(*value) : Cell(nullptr); }
-Cell cell(Duration value) { return value.ns(); }
-Cell text(std::string_view value) { return std::string(value); }
-
-Cell pidOf(const Trace& trace, ProcessId id) {
-  const Process* process = trace.process(id);
-  return process ? Cell(process->pid) : Cell(nullptr);
-}
-Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
-  const Device* device = id ? trace.device(*id) : nullptr;
-  return device ? Cell(device->ordinal) : Cell(nullptr);
-}
-
-Rows breakdownRows(Trace& trace) {
-  auto devices = breakDown(trace);
+AnalysisRows breakdownRows(Trace& trace, const Filter& filter) {
+  auto devices = breakDown(trace, filter);
   if (!devices.ok()) return devices.error();
   std::vector<CellRow> rows;
   for (const DeviceBreakdown& device : devices.value()) {
@@ -43,18 +28,20 @@ Rows breakdownRows(Trace& trace) {
     rows.push_back({cell(device.rank), pidOf(trace, device.process), ordinalOf(trace, device.device), cell(b.span),
                     cell(b.busy), cell(b.compute), cell(b.communication), cell(b.overlap), cell(b.exposedCommunication),
                     cell(b.memory), cell(b.exposedMemory), cell(b.idle),
-                    text(device.communicationSource == CommunicationSource::Records ? "records" : "names"),
+                    textCell(device.communicationSource == CommunicationSource::Records ? "records" : "names"),
                     device.untimedEventCount});
   }
   return rows;
 }
 
-Rows stepRows(Trace& trace) {
+AnalysisRows stepRows(Trace& trace, const Filter& filter) {
   auto ranks = findSteps(trace);
   if (!ranks.ok()) return ranks.error();
   std::vector<CellRow> rows;
   for (const RankSteps& rank : ranks.value()) {
+    if (filter.rank && rank.rank != filter.rank) continue;
     for (const Step& step : rank.steps) {
+      if (filter.step && step.number != *filter.step) continue;
       CellRow row;
       for (Cell value : {cell(rank.rank), pidOf(trace, rank.process), Cell(step.number), Cell(int64_t{step.isWarmup}),
                          cell(step.host.length())}) {
@@ -73,29 +60,34 @@ Rows stepRows(Trace& trace) {
   return rows;
 }
 
-Rows memoryRows(Trace& trace) {
+AnalysisRows memoryRows(Trace& trace, const Filter& filter) {
+  if (const Status whole = wholeTimeOnly(filter, "analysis_memory"); !whole.ok()) return whole.error();
   auto memory = analyzeMemory(trace);
   if (!memory.ok()) return memory.error();
   std::vector<CellRow> rows;
   for (const DeviceMemory& device : memory.value().devices) {
+    if (filter.rank && device.rank != filter.rank) continue;
     for (size_t i = 0; i < kMemoryCategoryCount; ++i) {
       if (device.peak.bytes[i] == 0) continue;
-      rows.push_back({cell(device.rank), pidOf(trace, device.process), ordinalOf(trace, device.device), text("device"),
-                      text(nameOf(static_cast<MemoryCategory>(i))), device.peak.bytes[i], device.peak.totalBytes,
-                      device.peak.time.ns()});
+      rows.push_back({cell(device.rank), pidOf(trace, device.process), ordinalOf(trace, device.device),
+                      textCell("device"), textCell(nameOf(static_cast<MemoryCategory>(i))), device.peak.bytes[i],
+                      device.peak.totalBytes, device.peak.time.ns()});
     }
   }
   for (const auto& other : memory.value().otherSpaces) {
     const Process* process = trace.process(other.process);
+    if (filter.rank && (!process || process->rank != filter.rank)) continue;
     for (const SpacePeak& peak : other.spaces) {
       rows.push_back({cell(process ? process->rank : std::nullopt), pidOf(trace, other.process), nullptr,
-                      text(peak.space), text("unattributed"), peak.peakBytes, peak.peakBytes, peak.peakTime.ns()});
+                      textCell(peak.space), textCell("unattributed"), peak.peakBytes, peak.peakBytes,
+                      peak.peakTime.ns()});
     }
   }
   return rows;
 }
 
-Rows collectiveRows(Trace& trace) {
+AnalysisRows collectiveRows(Trace& trace, const Filter& filter) {
+  if (const Status whole = wholeTimeOnly(filter, "analysis_collectives"); !whole.ok()) return whole.error();
   auto analysis = analyzeCollectives(trace);
   if (!analysis.ok()) return analysis.error();
   std::vector<CellRow> rows;
@@ -115,34 +107,53 @@ Rows collectiveRows(Trace& trace) {
   return rows;
 }
 
-Rows rooflineRows(Trace& trace) {
+AnalysisRows rooflineRows(Trace& trace, const Filter& filter) {
+  if (const Status whole = wholeTimeOnly(filter, "analysis_roofline"); !whole.ok()) return whole.error();
   auto devices = analyzeRoofline(trace);
   if (!devices.ok()) return devices.error();
   const auto percent = [](std::optional<double> share) { return share ? Cell(*share * 100) : Cell(nullptr); };
   std::vector<CellRow> rows;
   for (const DeviceRoofline& device : devices.value()) {
+    if (filter.rank && device.rank != filter.rank) continue;
     const Cell rank = cell(device.rank), pid = pidOf(trace, device.process), ordinal = ordinalOf(trace, device.device);
     for (const RooflinePoint& p : device.points) {
-      rows.push_back({rank, pid, ordinal, p.name, p.operation, text(nameOf(p.source)), p.precision, p.count,
+      rows.push_back({rank, pid, ordinal, p.name, p.operation, textCell(nameOf(p.source)), p.precision, p.count,
                       cell(p.duration), p.flops, p.bytes > 0 ? Cell(p.bytes) : Cell(nullptr), cell(p.intensity),
                       cell(p.flopsPerSecond), cell(p.bytesPerSecond), percent(p.computeShare), percent(p.memoryShare),
-                      text(nameOf(p.verdict)), p.reason});
+                      textCell(nameOf(p.verdict)), p.reason});
     }
     for (const UnknownWork& work : device.withoutFlops) {
       rows.push_back({rank, pid, ordinal, work.name, nullptr, nullptr, nullptr, work.count, cell(work.duration),
-                      nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, text(nameOf(Verdict::CannotSay)),
-                      text("no FLOPs known")});
+                      nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                      textCell(nameOf(Verdict::CannotSay)), textCell("no FLOPs known")});
     }
   }
   return rows;
 }
 
-struct Table {
-  const char* name;
-  const char* columns;
-  Rows (*rows)(Trace&);
-};
-constexpr Table kTables[] = {
+AnalysisRows windowRows(Trace& trace, const Filter& filter, IntervalSet ProcessWindows::*side) {
+  auto windows = findWindows(trace, filter);
+  if (!windows.ok()) return windows.error();
+  std::vector<CellRow> rows;
+  for (const ProcessWindows& process : windows.value()) {
+    for (const Interval& part : (process.*side).parts()) {
+      rows.push_back({process.process.value(), rankOf(trace, process.process), cell(part.start), cell(part.end)});
+    }
+  }
+  return rows;
+}
+AnalysisRows hostWindowRows(Trace& trace, const Filter& filter) {
+  return windowRows(trace, filter, &ProcessWindows::host);
+}
+AnalysisRows gpuWindowRows(Trace& trace, const Filter& filter) {
+  return windowRows(trace, filter, &ProcessWindows::gpu);
+}
+
+constexpr const char* kWindowColumns = "process_id INTEGER, rank INTEGER, start_ns INTEGER, end_ns INTEGER";
+
+constexpr AnalysisTable kTables[] = {
+    {"host_window", kWindowColumns, hostWindowRows},
+    {"gpu_window", kWindowColumns, gpuWindowRows},
     {"analysis_breakdown",
      "rank INTEGER, pid INTEGER, device INTEGER, span_ns INTEGER, busy_ns INTEGER, compute_ns INTEGER, "
      "communication_ns INTEGER,"
@@ -162,7 +173,8 @@ constexpr Table kTables[] = {
      memoryRows},
     {"analysis_collectives",
      "communicator TEXT, operation TEXT, datatype TEXT, ranks INTEGER, bytes INTEGER, calls INTEGER, total_ns INTEGER,"
-     " median_ns INTEGER, kernel_algbw_bytes_per_s REAL, kernel_busbw_bytes_per_s REAL, bus_factor REAL, complete INTEGER, "
+     " median_ns INTEGER, kernel_algbw_bytes_per_s REAL, kernel_busbw_bytes_per_s REAL, bus_factor REAL, complete "
+     "INTEGER, "
      "transfer_ns INTEGER,"
      " transfer_algbw_bytes_per_s REAL, transfer_busbw_bytes_per_s REAL, wait_ns INTEGER, max_skew_ns INTEGER,"
      " without_kernel INTEGER, shared_kernel INTEGER",
@@ -177,11 +189,33 @@ constexpr Table kTables[] = {
 
 }  // namespace
 
+Status wholeTimeOnly(const Filter& filter, const char* table) {
+  if (filter.isWholeTime()) return Unit{};
+  return Error{fmt::format("{} is about the whole recording: leave the step, range, from and to out.", table)};
+}
+Cell rankOf(const Trace& trace, ProcessId id) {
+  const Process* process = trace.process(id);
+  return process ? cell(process->rank) : Cell(nullptr);
+}
+Cell pidOf(const Trace& trace, ProcessId id) {
+  const Process* process = trace.process(id);
+  return process ? Cell(process->pid) : Cell(nullptr);
+}
+Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
+  const Device* device = id ? trace.device(*id) : nullptr;
+  return device ? Cell(device->ordinal) : Cell(nullptr);
+}
+
 Status registerAnalysisTables(Trace& trace) {
-  for (const Table& table : kTables) {
-    Status added =
-        trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows] { return rows(trace); }});
-    if (!added.ok()) return added;
+  constexpr std::span<const AnalysisTable> kFamilies[] = {kTables};
+  for (const std::span<const AnalysisTable> family : kFamilies) {
+    for (const AnalysisTable& table : family) {
+      Status added =
+          trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows](const Filter& filter) {
+                                       return rows(trace, filter);
+                                     }});
+      if (!added.ok()) return added;
+    }
   }
   return Unit{};
 }

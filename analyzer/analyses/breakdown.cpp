@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/breakdown.h"
 
+#include <algorithm>
+
+#include "analyzer/analyses/windows.h"
+
 namespace plumb {
 
 std::optional<double> Breakdown::overlapShare() const {
@@ -27,12 +31,33 @@ Breakdown breakDown(const GpuActivity& activity, Interval window) {
   return result;
 }
 
-Result<std::vector<DeviceBreakdown>> breakDown(Trace& trace) {
+Breakdown breakDown(const GpuActivity& activity, const IntervalSet& windows) {
+  Breakdown sum;
+  sum.window = windows.hull();
+  for (const Interval& window : windows.parts()) {
+    const Breakdown part = breakDown(activity, window);
+    for (Duration Breakdown::*time :
+         {&Breakdown::span, &Breakdown::busy, &Breakdown::compute, &Breakdown::communication, &Breakdown::memory,
+          &Breakdown::exposedCommunication, &Breakdown::overlap, &Breakdown::exposedMemory, &Breakdown::idle}) {
+      sum.*time += part.*time;
+    }
+  }
+  return sum;
+}
+
+Result<std::vector<DeviceBreakdown>> breakDown(Trace& trace, const Filter& filter) {
+  auto windows = findWindows(trace, filter);
+  if (!windows.ok()) return windows.error();
   auto activities = loadGpuActivity(trace);
   if (!activities.ok()) return activities.error();
   std::vector<DeviceBreakdown> result;
   for (const GpuActivity& activity : activities.value()) {
-    result.push_back({activity.process, activity.rank, activity.device, breakDown(activity, activity.hull),
+    const auto mine = std::ranges::find(windows.value(), activity.process, &ProcessWindows::process);
+    if (mine == windows.value().end()) continue;
+    // Where the filter sets no limit the device's own work does.
+    const Interval limit{filter.from ? kAllTime.start : activity.hull.start,
+                         filter.to ? kAllTime.end : activity.hull.end};
+    result.push_back({activity.process, activity.rank, activity.device, breakDown(activity, mine->gpu.clipped(limit)),
                       activity.communicationSource, activity.eventCount, activity.untimedEventCount});
   }
   return result;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyzer/analyses/gpu_events.h"
+#include "analyzer/trace/filter.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
@@ -38,7 +39,10 @@ struct DeviceBreakdown {
 // Breaks down a device's activity over any window.
 [[nodiscard]] Breakdown breakDown(const GpuActivity& activity, Interval window);
 
-// One row per device that did anything, in order of rank.
-[[nodiscard]] Result<std::vector<DeviceBreakdown>> breakDown(Trace& trace);
+// One row per device that did anything, in order of rank. With a filter that limits the time, the span is the length of
+// its GPU windows (windows.h) between the device's first start and last end; `window` is their hull.
+[[nodiscard]] Result<std::vector<DeviceBreakdown>> breakDown(Trace& trace, const Filter& filter = {});
+// Over several windows: the sums of what each gives.
+[[nodiscard]] Breakdown breakDown(const GpuActivity& activity, const IntervalSet& windows);
 
 }  // namespace plumb

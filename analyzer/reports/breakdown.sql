@@ -24,4 +24,4 @@ SELECT rank, pid, device, span_ns, busy_ns, compute_ns, communication_ns, overla
        100.0 * exposed_communication_ns / nullif(span_ns, 0) AS exposed_communication_pct,
        100.0 * exposed_memory_ns / nullif(span_ns, 0) AS exposed_memory_pct, 100.0 * idle_ns / nullif(span_ns, 0) AS idle_pct,
        communication_by, untimed
-FROM analysis_breakdown WHERE :rank IS NULL OR rank = :rank;
+FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns);

@@ -4,9 +4,11 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <array>
 #include <exception>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,15 +17,22 @@
 namespace plumb {
 namespace {
 
+// The arguments of the table-valued function: hidden columns after the visible ones.
+constexpr const char* kArguments =
+    ", only_rank HIDDEN, only_step HIDDEN, only_range HIDDEN, from_ns HIDDEN, to_ns HIDDEN";
+constexpr int kArgumentCount = 5;
+
 struct Definition {
   ComputedTable table;
-  std::optional<std::vector<CellRow>> rows;  // computed
+  int visibleColumns = 0;
+  std::map<Filter, std::vector<CellRow>> rows;  // computed
 };
 
 struct Table : sqlite3_vtab {
   Definition* definition = nullptr;
 };
 struct Cursor : sqlite3_vtab_cursor {
+  const std::vector<CellRow>* rows = nullptr;
   size_t row = 0;
 };
 
@@ -32,7 +41,7 @@ Definition& definitionOf(sqlite3_vtab_cursor* cursor) { return definitionOf(curs
 
 int connect(sqlite3* database, void* context, int, const char* const*, sqlite3_vtab** table, char**) {
   auto* definition = static_cast<Definition*>(context);
-  const std::string declaration = "CREATE TABLE x(" + definition->table.columns + ")";
+  const std::string declaration = "CREATE TABLE x(" + definition->table.columns + kArguments + ")";
   if (const int result = sqlite3_declare_vtab(database, declaration.c_str()); result != SQLITE_OK) return result;
   auto* created = new Table;
   created->definition = definition;
@@ -45,9 +54,27 @@ int disconnect(sqlite3_vtab* table) {
   return SQLITE_OK;
 }
 
-int bestIndex(sqlite3_vtab*, sqlite3_index_info* info) {
-  info->estimatedCost = 1e6;
-  info->estimatedRows = 1000;
+// idxNum has a bit for each argument that is given; they arrive in filter() in their own order.
+int bestIndex(sqlite3_vtab* table, sqlite3_index_info* info) {
+  const int first = definitionOf(table).visibleColumns;
+  std::array<int, kArgumentCount> constraint;
+  constraint.fill(-1);
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& c = info->aConstraint[i];
+    if (c.iColumn < first || c.op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
+    if (!c.usable) return SQLITE_CONSTRAINT;  // an argument that is not known yet: another order of the join
+    constraint[static_cast<size_t>(c.iColumn - first)] = i;
+  }
+  int next = 0;
+  for (int argument = 0; argument < kArgumentCount; ++argument) {
+    const int at = constraint[static_cast<size_t>(argument)];
+    if (at < 0) continue;
+    info->idxNum |= 1 << argument;
+    info->aConstraintUsage[at].argvIndex = ++next;
+    info->aConstraintUsage[at].omit = 1;
+  }
+  info->estimatedCost = 1;
+  info->estimatedRows = 10;
   return SQLITE_OK;
 }
 
@@ -67,16 +94,49 @@ int fail(sqlite3_vtab* table, const char* message) {
   return SQLITE_ERROR;
 }
 
-int filter(sqlite3_vtab_cursor* cursor, int, const char*, int, sqlite3_value**) {
-  Definition& definition = definitionOf(cursor);
-  static_cast<Cursor*>(cursor)->row = 0;
-  if (definition.rows) return SQLITE_OK;
+Filter filterOf(int given, sqlite3_value** values) {
+  Filter filter;
+  int next = 0;
+  for (int argument = 0; argument < kArgumentCount; ++argument) {
+    if (!(given & (1 << argument))) continue;
+    sqlite3_value* value = values[next++];
+    if (sqlite3_value_type(value) == SQLITE_NULL) continue;
+    switch (argument) {
+      case 0:
+        filter.rank = sqlite3_value_int64(value);
+        break;
+      case 1:
+        filter.step = sqlite3_value_int64(value);
+        break;
+      case 2:
+        filter.range = reinterpret_cast<const char*>(sqlite3_value_text(value));
+        break;
+      case 3:
+        filter.from = TimePoint(sqlite3_value_int64(value));
+        break;
+      default:
+        filter.to = TimePoint(sqlite3_value_int64(value));
+        break;
+    }
+  }
+  return filter;
+}
+
+int filter(sqlite3_vtab_cursor* base, int given, const char*, int, sqlite3_value** values) {
+  auto* cursor = static_cast<Cursor*>(base);
+  Definition& definition = definitionOf(base);
+  cursor->row = 0;
   try {
-    auto rows = definition.table.compute();
-    if (!rows.ok()) return fail(cursor->pVtab, rows.error().message.c_str());
-    definition.rows = std::move(rows).value();
+    const Filter filter = filterOf(given, values);
+    auto known = definition.rows.find(filter);
+    if (known == definition.rows.end()) {
+      auto rows = definition.table.compute(filter);
+      if (!rows.ok()) return fail(base->pVtab, rows.error().message.c_str());
+      known = definition.rows.emplace(filter, std::move(rows).value()).first;
+    }
+    cursor->rows = &known->second;
   } catch (const std::exception& failure) {
-    return fail(cursor->pVtab, failure.what());
+    return fail(base->pVtab, failure.what());
   }
   return SQLITE_OK;
 }
@@ -87,11 +147,11 @@ int next(sqlite3_vtab_cursor* cursor) {
 }
 
 int atEnd(sqlite3_vtab_cursor* cursor) {
-  return static_cast<Cursor*>(cursor)->row >= definitionOf(cursor).rows->size();
+  return static_cast<Cursor*>(cursor)->row >= static_cast<Cursor*>(cursor)->rows->size();
 }
 
 int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int index) {
-  const CellRow& row = (*definitionOf(cursor).rows)[static_cast<Cursor*>(cursor)->row];
+  const CellRow& row = (*static_cast<Cursor*>(cursor)->rows)[static_cast<Cursor*>(cursor)->row];
   const Cell cell = static_cast<size_t>(index) < row.size() ? row[static_cast<size_t>(index)] : Cell(nullptr);
   if (const auto* integer = std::get_if<int64_t>(&cell)) {
     sqlite3_result_int64(context, *integer);
@@ -130,8 +190,9 @@ sqlite3_module makeModule() {
 
 Status Database::addTable(ComputedTable table) {
   static const sqlite3_module kModule = makeModule();
-  auto definition = std::make_unique<Definition>(Definition{std::move(table), std::nullopt});
+  auto definition = std::make_unique<Definition>(Definition{std::move(table), 0, {}});
   const std::string name = definition->table.name;
+  definition->visibleColumns = 1 + static_cast<int>(std::ranges::count(definition->table.columns, ','));
   const int result = sqlite3_create_module_v2(m_handle.get(), name.c_str(), &kModule, definition.release(),
                                               [](void* context) { delete static_cast<Definition*>(context); });
   if (result != SQLITE_OK) return errorHere();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A read-only SQL table whose rows a function computes when it is first read.
+// A read-only SQL table whose rows a function computes when it is first read. It takes a filter as a table-valued
+// function does: NAME(rank, step, range, from_ns, to_ns), each optional, NULL for no limit; NAME alone is the whole
+// trace. The rows are kept for each filter.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -7,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "analyzer/trace/filter.h"
 #include "collector/schema/result.h"
 
 namespace plumb {
@@ -17,7 +20,7 @@ using CellRow = std::vector<Cell>;
 struct ComputedTable {
   std::string name;
   std::string columns;  // "rank INTEGER, name TEXT"
-  std::function<Result<std::vector<CellRow>>()> compute;
+  std::function<Result<std::vector<CellRow>>(const Filter&)> compute;
 };
 
 }  // namespace plumb

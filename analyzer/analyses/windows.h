@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The times that a filter leaves of each process. Host events (API calls, ranges, synchronizations, allocations) belong
+// to the filter when they begin inside a host window; GPU events when they begin inside a GPU window. Interval
+// arithmetic clips to the windows.
+//   --from, --to   the same for both
+//   --step         host: the step's range. GPU: from the first start to the last end of the GPU work whose launch call
+//                  began inside that range, on any thread of the process
+//   --range        likewise for every range of that name; overlapping ones are united
+#pragma once
+#include <vector>
+
+#include "analyzer/intervals/intervals.h"
+#include "analyzer/trace/filter.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+struct ProcessWindows {
+  ProcessId process;
+  IntervalSet host, gpu;
+};
+
+// Every time that a trace can hold.
+inline constexpr Interval kAllTime{TimePoint(-kLargestTimeNs), TimePoint(kLargestTimeNs)};
+
+// The processes of the filter's rank, in order of rank; one without a window has empty sets. A step or range that no
+// process has is an error that names it.
+[[nodiscard]] Result<std::vector<ProcessWindows>> findWindows(Trace& trace, const Filter& filter);
+
+}  // namespace plumb
