@@ -115,7 +115,8 @@ CREATE TABLE kernel (
   flags                INTEGER NOT NULL                    -- event flags, below
 );
 -- Event flags (kernel, memory_copy, memory_set): 1 no usable time (CUPTI gave 0 or end < start; counted in diagnostic,
--- left out of interval arithmetic) · 2 launched from a graph.
+-- left out of interval arithmetic) · 2 launched from a graph · 4 no kernel but one launch of a whole graph, recorded
+-- instead of the work in it.
 
 CREATE TABLE memory_copy (
   id           INTEGER PRIMARY KEY,
@@ -506,4 +507,34 @@ CREATE TABLE synchronization_event (
   synchronization_id   INTEGER PRIMARY KEY REFERENCES synchronization(id),
   recorded_stream_id   INTEGER REFERENCES stream(id),
   recorded_correlation INTEGER                             -- of the call that recorded it; null: not known
+);
+
+-- A call of the operating system's library on the host (poll, read, pthread_mutex_lock …), from an imported trace. Such
+-- calls are made inside CUDA calls and ranges too: they tell what a thread waited for.
+CREATE TABLE os_call (
+  id          INTEGER PRIMARY KEY,
+  process_id  INTEGER NOT NULL REFERENCES process(id),
+  thread_id   INTEGER NOT NULL REFERENCES thread(id),
+  start_ns    INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  name_id     INTEGER NOT NULL REFERENCES string(id),
+  result      INTEGER NOT NULL,                            -- as the function returned it
+  stack_id    INTEGER REFERENCES stack(id)                 -- who called it
+);
+
+-- Who made an API call, where its call stack was recorded.
+CREATE TABLE api_call_stack (
+  api_call_id INTEGER PRIMARY KEY REFERENCES api_call(id),
+  stack_id    INTEGER NOT NULL REFERENCES stack(id)
+);
+
+-- An event recorded into a stream (cudaEventRecord); what waits for it is in synchronization and synchronization_event.
+CREATE TABLE event_record (
+  id          INTEGER PRIMARY KEY,
+  process_id  INTEGER NOT NULL REFERENCES process(id),
+  stream_id   INTEGER NOT NULL REFERENCES stream(id),
+  start_ns    INTEGER,                                     -- when the device came to it; null: not recorded
+  event_id    INTEGER NOT NULL,                            -- CUPTI's event id
+  sync_id     INTEGER,                                     -- CUPTI's id of this record of the event; null: not told
+  correlation INTEGER NOT NULL
 );

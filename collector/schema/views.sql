@@ -29,7 +29,8 @@ FROM stream st JOIN process p ON p.id = st.process_id LEFT JOIN device d ON d.id
 
 -- start_ns, duration_ns: on the device; name: short; full_name: demangled; device: ordinal; stream: CUPTI's stream id; correlation:
 -- that of the api_call which launched it; grid and block in blocks and threads; registers_per_thread; *_shared_bytes per block;
--- local_bytes_per_thread; graph_id and graph_node_id: null for plain launches; flags: 1 no usable time, 2 from a graph.
+-- local_bytes_per_thread; graph_id and graph_node_id: null for plain launches; flags: 1 no usable time, 2 from a graph, 4 a whole
+-- graph that was recorded as one.
 CREATE VIEW kernels AS
 SELECT k.id, p.rank, k.process_id, k.start_ns, k.duration_ns, sn.text AS name, n.text AS full_name, mn.text AS mangled_name,
        d.ordinal AS device, st.number AS stream, k.stream_id, k.correlation, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z,
@@ -64,6 +65,12 @@ FROM memory_set m JOIN process p ON p.id = m.process_id JOIN stream st ON st.id 
 CREATE VIEW api_calls AS
 SELECT a.id, p.rank, a.process_id, a.start_ns, a.duration_ns, s.text AS name, t.tid, a.thread_id, a.layer, a.correlation, a.result
 FROM api_call a JOIN process p ON p.id = a.process_id JOIN thread t ON t.id = a.thread_id JOIN string s ON s.id = a.name_id;
+
+-- Calls of the operating system's library on the host (imported traces). name: poll, read …; result: what it returned; stack_id: who
+-- called it (table stack).
+CREATE VIEW os_calls AS
+SELECT o.id, p.rank, o.process_id, o.start_ns, o.duration_ns, s.text AS name, t.tid, o.thread_id, o.result, o.stack_id
+FROM os_call o JOIN process p ON p.id = o.process_id JOIN thread t ON t.id = o.thread_id JOIN string s ON s.id = o.name_id;
 
 -- Waits of the host, and of streams for events, as CUPTI saw them. name: what was waited for; stream: CUPTI's stream id, null when
 -- it is not about one; event_id: CUPTI's.
