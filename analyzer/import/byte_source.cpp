@@ -160,6 +160,7 @@ struct ByteSource::State {
   }
 
   std::string input;
+  std::string peeked;  // the user's, not the reader's
 };
 
 Result<ByteSource> ByteSource::open(const std::string& path) {
@@ -181,7 +182,21 @@ ByteSource::ByteSource(ByteSource&&) noexcept = default;
 ByteSource& ByteSource::operator=(ByteSource&&) noexcept = default;
 ByteSource::~ByteSource() = default;
 
+std::string_view ByteSource::peek(size_t count) {
+  std::string found = std::move(m_state->peeked);
+  m_state->peeked.clear();
+  while (found.size() < count && append(found)) {
+  }
+  m_state->peeked = std::move(found);
+  return std::string_view(m_state->peeked).substr(0, count);
+}
+
 bool ByteSource::append(std::string& buffer) {
+  if (!m_state->peeked.empty()) {
+    buffer += m_state->peeked;
+    m_state->peeked.clear();
+    return true;
+  }
   std::unique_lock lock(m_state->mutex);
   m_state->changed.wait(lock, [&] { return m_state->finished || !m_state->blocks.empty(); });
   if (m_state->blocks.empty()) return false;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "collector/schema/result.h"
 
@@ -18,6 +19,8 @@ class ByteSource {
   ByteSource& operator=(ByteSource&&) noexcept;
   ~ByteSource();
 
+  // What comes next, `count` bytes if there are that many; append() will give it too.
+  [[nodiscard]] std::string_view peek(size_t count);
   // Appends the next block; false at the end.
   [[nodiscard]] bool append(std::string& buffer);
 

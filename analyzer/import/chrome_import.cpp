@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/chrome_import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/import/chrome_rows.h"
+#include "analyzer/import/event_scanner.h"
+#include "analyzer/import/tally.h"
+
+namespace plumb::import {
+namespace {
+
+constexpr size_t kSniffBytes = 1u << 20;
+
+// What the members beside traceEvents say.
+struct FileFacts {
+  std::optional<int64_t> rank, worldSize;
+  int64_t baseNs = 0;
+  std::string deviceProperties;
+};
+
+// Whether the data is torch.profiler's, by what its first megabyte holds.
+bool looksLikeTorch(std::string_view head) {
+  static constexpr std::string_view kMarks[] = {
+      "\"cpu_op\"",   "\"python_function\"",  "\"user_annotation\"",  "\"cuda_runtime\"",    "\"gpu_memcpy\"",
+      "\"kernel\"",   "\"Kernel\"",           "\"Operator\"",         "\"distributedInfo\"", "\"deviceProperties\"",
+      "\"[memory]\"", "\"PyTorch Profiler\"", "\"computeProperties\""};
+  return std::any_of(std::begin(kMarks), std::end(kMarks),
+                     [&](std::string_view mark) { return head.find(mark) != std::string_view::npos; });
+}
+
+void takeMember(const ScannedItem& item, FileFacts& facts) {
+  if (item.key == "deviceProperties" || item.key == "computeProperties") facts.deviceProperties = item.text;
+  if (item.key == "baseTimeNanoseconds") {
+    constexpr int64_t kLatest = int64_t{1} << 61;  // as for the events' times
+    const int64_t base = JsonValue{JsonKind::Number, item.text}.toInteger().value_or(0);
+    facts.baseNs = base >= 0 && base < kLatest ? base : 0;
+  }
+  if (item.key != "distributedInfo") return;
+  (void)readObject(item.text, [&](std::string_view key, const JsonValue& value) {
+    if (key == "rank") facts.rank = value.toInteger();
+    if (key == "world_size") facts.worldSize = value.toInteger();
+  });
+}
+
+FileFacts readEvents(EventScanner& scanner, ChromeRows& rows, const SourceContext& context) {
+  constexpr uint64_t kProgressEvery = 4096;
+  FileFacts facts;
+  for (uint64_t items = 1;; ++items) {
+    const ScannedItem item = scanner.next();
+    if (item.kind == ScannedItem::Kind::End) break;
+    if (item.kind == ScannedItem::Kind::Member) {
+      takeMember(item, facts);
+    } else if (rows.take(item.text, item.offset)) {
+      scanner.accept();
+    } else if (const uint64_t offset = item.offset; scanner.reject()) {
+      rows.tally().count(Reason::DamagedEvent, offset);
+    }
+    if (items % kProgressEvery == 0 && context.progress) context.progress(scanner.source());
+    if (context.file.rows().failed()) break;
+  }
+  return facts;
+}
+
+std::string nothingIn(const std::string& path, const EventScanner& scanner) {
+  const auto& problem = scanner.source().problem();
+  if (problem) return fmt::format("{} holds no trace event that can be read: {}.", path, *problem);
+  if (!scanner.hasEventArray()) {
+    return fmt::format(
+        "{} is JSON, but no trace: it has no array 'traceEvents'. Name a torch.profiler or Chrome trace.", path);
+  }
+  return fmt::format("{} holds no trace event; there is nothing to import.", path);
+}
+
+void noteDamage(const EventScanner& scanner, const SourceContext& context, SourceResult& result) {
+  const auto& problem = scanner.source().problem();
+  if (!problem && !scanner.isCut()) return;
+  const std::string what = problem ? *problem : "its JSON ends early or is damaged behind the events";
+  const std::string message = fmt::format("{} is not complete: {}; everything up to byte {} of its JSON is here.",
+                                          context.name, what, scanner.offset());
+  const std::optional<int64_t> process =
+      result.processes.empty() ? std::nullopt : std::optional(result.processes.front());
+  writeDiagnostic(context.file, process, "error", "cut", 1, message);
+  result.warnings.push_back(message);
+}
+
+}  // namespace
+
+bool looksLikeJson(std::string_view head, const std::string&) {
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  const char c = first == std::string_view::npos ? '\0' : head[first];
+  return c == '{' || c == '[';
+}
+
+Result<SourceResult> readChromeTrace(SourceContext& context) {
+  EventScanner scanner(std::move(context.source));
+  ChromeRows rows(context.file, looksLikeTorch(scanner.peek(kSniffBytes)));
+  const FileFacts facts = readEvents(scanner, rows, context);
+  if (rows.eventCount() == 0) return Error{nothingIn(context.path, scanner)};
+
+  SourceResult result;
+  result.rank = context.rank ? context.rank : facts.rank;
+  if (!result.rank) result.rank = rankInName(context.name);
+  result.worldSize = facts.worldSize;
+  rows.finish({result.rank, result.worldSize, context.name, facts.deviceProperties});
+  result.processes = rows.processes();
+  result.originNs = rows.originNs() + facts.baseNs;
+  result.firstNs = rows.firstNs() + facts.baseNs;
+  noteDamage(scanner, context, result);
+  rows.tally().write(context.file, result.processes.empty() ? std::nullopt : std::optional(result.processes.front()),
+                     context.name);
+  result.events = rows.eventCount() + rows.tally().of(Reason::DamagedEvent);
+  result.notStored = rows.tally().notStored();
+  result.damaged = rows.tally().of(Reason::DamagedEvent);
+  return result;
+}
+
+}  // namespace plumb::import
