@@ -24,6 +24,8 @@ struct SourceContext {
   std::optional<int64_t> rank;  // as the user said
   // To be called now and then with the number of bytes of the file that are done.
   std::function<void(const ByteSource&)> progress;
+  // The same for an importer that counts something other than bytes.
+  std::function<void(uint64_t done, uint64_t all)> progressOf = {};
 };
 
 struct SourceResult {

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/nsys_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+namespace plumb::import {
+namespace {
+
+constexpr std::chrono::milliseconds kBusyTimeout{2000};
+
+std::string quoted(std::string_view name) {
+  std::string text = "\"";
+  for (const char c : name) text.append(c == '"' ? "\"\"" : std::string(1, c));
+  return text + "\"";
+}
+
+bool equalNames(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+  });
+}
+
+// The number of a suffix _V<number>.
+std::optional<int> versionIn(std::string_view suffix) {
+  int version = 0;
+  if (suffix.size() < 3 || suffix.substr(0, 2) != "_V") return std::nullopt;
+  const auto [at, error] = std::from_chars(suffix.data() + 2, suffix.data() + suffix.size(), version);
+  if (error != std::errc() || at != suffix.data() + suffix.size()) return std::nullopt;
+  return version;
+}
+
+}  // namespace
+
+Result<NsysSource> NsysSource::open(const std::string& path) {
+  auto database = Database::openForeign(path, kBusyTimeout);
+  if (!database.ok()) return database.error();
+  NsysSource source(std::move(database).value());
+  if (const Status read = source.readTables(); !read.ok()) return read.error();
+  return source;
+}
+
+Status NsysSource::readTables() {
+  // Only stored tables: a view, a virtual table or a generated column in their place could run its author's code, and
+  // table_info does not list generated columns.
+  auto rows = m_database.prepare(
+      "SELECT s.name, c.name, c.pk = 1 AND upper(c.type) = 'INTEGER',"
+      " (SELECT count(*) FROM pragma_table_info(s.name, 'main') k WHERE k.pk > 0)"
+      " FROM main.sqlite_schema s, pragma_table_info(s.name, 'main') c WHERE s.type = 'table' AND s.rootpage > 0");
+  if (!rows.ok()) return rows.error();
+  while (rows.value().next()) {
+    Table& table = m_tables[std::string(rows.value().text(0))];
+    table.columns.emplace_back(rows.value().text(1));
+    if (rows.value().integer(2) != 0 && rows.value().integer(3) == 1) table.rowId = table.columns.back();
+  }
+  // What could be read of a damaged list is what there is.
+  if (Status read = rows.value().status(); !read.ok() && !m_database.isDamaged()) return read;
+  return Unit{};
+}
+
+bool NsysSource::isNsys() const {
+  const bool hasData = std::any_of(m_tables.begin(), m_tables.end(), [](const auto& entry) {
+    const std::string_view name = entry.first;
+    return name.starts_with("CUPTI_ACTIVITY_KIND_") || name.starts_with("TARGET_INFO_") || name == "NVTX_EVENTS" ||
+           name == "OSRT_API" || name == "META_DATA_EXPORT" || name == "ANALYSIS_DETAILS";
+  });
+  // nvprof's databases have CUPTI_ tables too, and a StringTable.
+  return hasData && m_tables.count("StringTable") == 0;
+}
+
+std::string NsysSource::nameOf(std::string_view table) const {
+  if (m_tables.count(table) != 0) return std::string(table);
+  std::string found;
+  int latest = -1;
+  for (auto at = m_tables.lower_bound(table); at != m_tables.end() && at->first.starts_with(table); ++at) {
+    const auto version = versionIn(std::string_view(at->first).substr(table.size()));
+    if (version && *version > latest) {
+      latest = *version;
+      found = at->first;
+    }
+  }
+  return found;
+}
+
+bool NsysSource::has(std::string_view table, std::string_view column) const {
+  const auto found = m_tables.find(nameOf(table));
+  return found != m_tables.end() && std::any_of(found->second.columns.begin(), found->second.columns.end(),
+                                                [&](const std::string& name) { return equalNames(name, column); });
+}
+
+std::vector<std::string> NsysSource::tables() const {
+  std::vector<std::string> names;
+  for (const auto& [name, table] : m_tables) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> NsysSource::columns(std::string_view table) const {
+  const auto found = m_tables.find(nameOf(table));
+  return found == m_tables.end() ? std::vector<std::string>() : found->second.columns;
+}
+
+bool NsysSource::isRowId(std::string_view table, std::string_view column) const {
+  const auto found = m_tables.find(nameOf(table));
+  return found != m_tables.end() && equalNames(found->second.rowId, column);
+}
+
+int64_t NsysSource::estimatedRows(std::string_view table) {
+  const std::string name = nameOf(table);
+  if (name.empty()) return 0;
+  auto rows = m_database.prepare(fmt::format("SELECT max(rowid) - min(rowid) + 1 FROM main.{}", quoted(name)));
+  return rows.ok() && rows.value().next() ? std::max<int64_t>(rows.value().integer(0), 0) : 0;
+}
+
+int64_t NsysSource::countRows(std::string_view table) {
+  const std::string name = nameOf(table);
+  if (name.empty()) return 0;
+  auto rows = m_database.prepare(fmt::format("SELECT count(*) FROM main.{}", quoted(name)));
+  if (rows.ok() && rows.value().next()) return rows.value().integer(0);
+  return estimatedRows(table);
+}
+
+std::string NsysSource::selection(const Table& table, const std::vector<const char*>& columns) const {
+  std::string sql;
+  for (const char* wanted : columns) {
+    std::string present;
+    int count = 0;
+    std::string_view rest = wanted;
+    while (!rest.empty()) {
+      const size_t bar = rest.find('|');
+      const std::string_view name = rest.substr(0, bar);
+      rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
+      const bool isThere = std::any_of(table.columns.begin(), table.columns.end(),
+                                       [&](const std::string& column) { return equalNames(column, name); });
+      if (!isThere) continue;
+      present += (count++ == 0 ? "" : ", ") + quoted(name);
+    }
+    sql += ", ";
+    sql += count == 0 ? "NULL" : count == 1 ? present : "coalesce(" + present + ")";
+  }
+  return sql;
+}
+
+void NsysSource::forEach(std::string_view table, const std::vector<const char*>& columns,
+                         const std::function<void(const NsysRow&)>& take, const char* order, const std::string& where) {
+  const std::string name = nameOf(table);
+  if (name.empty()) return;
+  markRead(name);
+  const std::string wanted = selection(m_tables.find(name)->second, columns);
+  const std::string from =
+      fmt::format("{} FROM main.{}{}", wanted, quoted(name), where.empty() ? where : " WHERE " + where);
+  const std::string by = order != nullptr && has(name, order) ? " ORDER BY " + quoted(order) : std::string();
+  NsysDamage damage{name, 0, 0};
+  auto rows = m_database.prepare(fmt::format("SELECT rowid{}{}", from, by));
+  const bool hasRowId = rows.ok();
+  if (!hasRowId) rows = m_database.prepare(fmt::format("SELECT 0{}{}", from, by));
+  if (!rows.ok()) return m_damage.push_back(damage);
+  int64_t last = 0;
+  while (rows.value().next()) {
+    ++damage.readRows;
+    last = rows.value().integer(0);
+    take(NsysRow(rows.value()));
+  }
+  if (rows.value().status().ok()) return;
+  if (!hasRowId || (!by.empty() && damage.readRows > 0)) return m_damage.push_back(damage);
+  // A sort reads everything first, so it has given nothing; the order of the file is better than nothing.
+  if (!by.empty()) return forEach(name, columns, take, nullptr, where);
+  // From the other end up to the damage.
+  auto back = m_database.prepare(fmt::format("SELECT rowid{} ORDER BY rowid DESC", from));
+  int64_t first = last;
+  while (back.ok() && back.value().next()) {
+    const int64_t id = back.value().integer(0);
+    if (damage.readRows > 0 && id <= last) break;
+    if (first == last) damage.lostRows = id;
+    ++damage.readRows;
+    first = id;
+    take(NsysRow(back.value()));
+  }
+  damage.lostRows = first == last ? 0 : first - last - 1;
+  m_damage.push_back(damage);
+}
+
+}  // namespace plumb::import
