@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "analyzer/trace/functions.h"
+#include "analyzer/trace/table_functions.h"
 #include "collector/schema/schema.h"
 
 namespace plumb {
@@ -37,10 +38,11 @@ constexpr Limit kLimits[] = {
     {SQLITE_LIMIT_TRIGGER_DEPTH, 1},  {SQLITE_LIMIT_WORKER_THREADS, 0}};
 
 // Of all a statement can do, only reading is let through; the flags of the connection forbid the rest a second time.
-int allowReading(void*, int action, const char* first, const char* second, const char*, const char*) {
+int allowReading(void* declaring, int action, const char* first, const char* second, const char*, const char*) {
   static constexpr std::array<std::string_view, 12> kPragmas = {
       "application_id", "compile_options", "database_list", "foreign_key_list", "function_list", "index_info",
       "index_list",     "integrity_check", "quick_check",   "table_info",       "table_list",    "user_version"};
+  if (static_cast<const Declaring*>(declaring)->now) return SQLITE_OK;
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
@@ -214,6 +216,9 @@ std::optional<int64_t> Statement::optionalInteger(int column) const {
   return integer(column);
 }
 
+Database::Database(std::unique_ptr<sqlite3, Closer> handle, std::string path)
+    : m_declaring(std::make_shared<Declaring>()), m_handle(std::move(handle)), m_path(std::move(path)) {}
+
 void Database::Closer::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
 
 Error Database::errorHere() const { return Error{sentence(m_handle.get(), m_path)}; }
@@ -265,7 +270,10 @@ Result<Database> Database::openForeign(const std::string& path, std::chrono::mil
 }
 
 Status Database::readTables() {
-  auto tables = prepare("SELECT count(*) FROM main.sqlite_schema");
+  // With the pragma, because SQLite sets it up on first use, which the guard would not let through.
+  auto tables = prepare(
+      "SELECT count(*), (SELECT count(*) FROM pragma_table_info('sqlite_schema'))"
+      " FROM main.sqlite_schema");
   if (!tables.ok()) return tables.error();
   while (tables.value().next()) {
   }
@@ -433,7 +441,9 @@ Result<Statement> Database::prepare(std::string_view sql, std::string_view& rest
   return statement;
 }
 
-void Database::guard(bool isOn) { sqlite3_set_authorizer(m_handle.get(), isOn ? allowReading : nullptr, nullptr); }
+void Database::guard(bool isOn) {
+  sqlite3_set_authorizer(m_handle.get(), isOn ? allowReading : nullptr, m_declaring.get());
+}
 
 Status Database::beginSnapshot() { return execute("BEGIN"); }
 
