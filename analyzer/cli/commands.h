@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/cli/output.h"
+#include "analyzer/reports/reports.h"
 
 namespace plumb::cli {
 
@@ -20,15 +21,21 @@ struct ReportArguments {
   std::string name;
   std::string file;
   Format format = Format::Table;
-  std::optional<long long> rank;
+  ReportRequest request;
   std::vector<std::string> folders;  // users' reports
 };
 [[nodiscard]] int runReport(const ReportArguments& arguments);
 [[nodiscard]] int listReports(const std::vector<std::string>& folders);
-// The columns of a report with their units.
+// The columns of a report with their units, and what limits it.
 [[nodiscard]] int describeReport(const std::string& name, const std::vector<std::string>& folders);
 
-[[nodiscard]] int runQuery(const std::string& file, const std::string& sql, Format format);
+struct QueryArguments {
+  std::string file;
+  std::string sql;
+  Format format = Format::Table;
+  std::vector<std::string> folders;  // users' reports
+};
+[[nodiscard]] int runQuery(const QueryArguments& arguments);
 
 struct ImportArguments {
   std::vector<std::string> files;

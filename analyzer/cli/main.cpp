@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
 
 namespace plumb::cli {
@@ -34,7 +35,8 @@ std::vector<std::string> reportFolders() {
   return folders;
 }
 
-const std::map<std::string, Format> kFormats = {{"table", Format::Table}, {"csv", Format::Csv}, {"json", Format::Json}};
+const std::map<std::string, Format> kFormats = {
+    {"table", Format::Table}, {"csv", Format::Csv}, {"json", Format::Json}, {"markdown", Format::Markdown}};
 
 void addFormat(CLI::App* command, Format& format) {
   command
@@ -43,11 +45,34 @@ void addFormat(CLI::App* command, Format& format) {
           [&format](const std::string& name) {
             const auto known = kFormats.find(CLI::detail::to_lower(name));
             if (known == kFormats.end())
-              throw CLI::ValidationError("--format", "there is no format '" + name + "'; use table, csv or json");
+              throw CLI::ValidationError("--format",
+                                         "there is no format '" + name + "'; use table, csv, json or markdown");
             format = known->second;
           },
-          "table (default), csv or json; csv and json have plain numbers in ns and bytes")
+          "table (default), csv, json or markdown; csv and json have plain numbers in ns and bytes")
       ->type_name("FORMAT");
+}
+
+void addFilters(CLI::App* command, ReportRequest& request) {
+  Filter& filter = request.filter;
+  command->add_option("--rank", filter.rank, "only this rank")->type_name("R");
+  command->add_option("--step", filter.step, "only this step of each rank: see report steps")->type_name("N");
+  command->add_option("--range", filter.range, "only inside the ranges of this name")->type_name("NAME");
+  const auto addTime = [&](const char* name, std::optional<TimePoint>& time, const char* description) {
+    command
+        ->add_option_function<std::string>(
+            name,
+            [name, &time](const std::string& text) {
+              const auto parsed = parseNanoseconds(text);
+              if (!parsed.ok()) throw CLI::ValidationError(name, parsed.error().message);
+              time = TimePoint(parsed.value());
+            },
+            description)
+        ->type_name("T");
+  };
+  addTime("--from", filter.from, "only from this time of the recording on: 250000 (ns), 250us, 12.5ms, 1s");
+  addTime("--to", filter.to, "only before this time");
+  command->add_option("--by", request.by, "what to group by: see --columns")->type_name("X");
 }
 
 // Arguments after record, doctor and calibrate are not ours to read.
@@ -56,10 +81,10 @@ bool isForLauncher(const std::string& command) {
 }
 
 struct Arguments {
-  std::string summaryFile, indexFile, queryFile, sql;
+  std::string summaryFile, indexFile;
   ReportArguments report;
+  QueryArguments query;
   ImportArguments import;
-  Format queryFormat = Format::Table;
   bool list = false, columns = false;
 };
 
@@ -86,18 +111,18 @@ void describe(CLI::App& app, Arguments& arguments) {
   CLI::App* report = app.add_subcommand("report", "One table: kernels, copies, collectives, steps, memory …");
   report->add_option("NAME", arguments.report.name, "which one: see --list");
   report->add_option("FILE", arguments.report.file, "trace file");
-  report->add_option("--rank", arguments.report.rank, "only this rank");
+  addFilters(report, arguments.report.request);
   report->add_flag("--list", arguments.list, "list the reports");
-  report->add_flag("--columns", arguments.columns, "describe the columns of NAME");
+  report->add_flag("--columns", arguments.columns, "describe the columns of NAME, and which filters it takes");
   addFormat(report, arguments.report.format);
   report->footer(
       "A report is an .sql file; your own go into ~/.config/plumb/reports or a folder named by PLUMB_REPORTS.\n"
       "Example: plumb report collectives run.sqlite --format json");
 
   CLI::App* query = app.add_subcommand("query", "Run one SQL statement that reads");
-  query->add_option("FILE", arguments.queryFile, "trace file")->required();
-  query->add_option("SQL", arguments.sql, "the statement")->required();
-  addFormat(query, arguments.queryFormat);
+  query->add_option("FILE", arguments.query.file, "trace file")->required();
+  query->add_option("SQL", arguments.query.sql, "the statement")->required();
+  addFormat(query, arguments.query.format);
   query->footer(
       "Views: kernels copies memory_sets api_calls ranges collectives allocations synchronizations streams processes\n"
       "devices steps diagnostics; analyses: analysis_breakdown analysis_steps analysis_memory analysis_collectives\n"
@@ -119,9 +144,9 @@ void describe(CLI::App& app, Arguments& arguments) {
 }
 
 int runParsed(const CLI::App& app, Arguments& arguments) {
-  arguments.report.folders = reportFolders();
+  arguments.report.folders = arguments.query.folders = reportFolders();
   if (app.got_subcommand("summary")) return summarize(arguments.summaryFile);
-  if (app.got_subcommand("query")) return runQuery(arguments.queryFile, arguments.sql, arguments.queryFormat);
+  if (app.got_subcommand("query")) return runQuery(arguments.query);
   if (app.got_subcommand("import")) return runImport(arguments.import);
   if (app.got_subcommand("index")) return becomeSibling("plumb-recorder", {"--finish", arguments.indexFile});
   if (arguments.list) return listReports(arguments.report.folders);

@@ -102,32 +102,35 @@ Status put(const std::string& text, std::FILE* out) {
   return Unit{};
 }
 
-Status writeCsv(Statement& rows, std::FILE* out) {
+Result<int64_t> writeCsv(Statement& rows, std::FILE* out) {
   std::string line;
   for (const std::string& name : columnNames(rows)) {
     if (!line.empty()) line += ',';
     line += csvField(name);
   }
   line += "\r\n";
-  if (Status done = put(line, out); !done.ok()) return done;
-  while (rows.next()) {
+  if (Status done = put(line, out); !done.ok()) return done.error();
+  int64_t total = 0;
+  for (; rows.next(); ++total) {
     line.clear();
     for (int i = 0; i < rows.columnCount(); ++i) {
       if (i > 0) line += ',';
       line += csvField(repaired(plainCell(rows, i)));
     }
     line += "\r\n";
-    if (Status done = put(line, out); !done.ok()) return done;
+    if (Status done = put(line, out); !done.ok()) return done.error();
   }
-  return rows.status();
+  if (Status status = rows.status(); !status.ok()) return status.error();
+  return total;
 }
 
-Status writeJson(Statement& rows, std::FILE* out) {
+Result<int64_t> writeJson(Statement& rows, std::FILE* out) {
   std::vector<std::string> keys;
   for (const std::string& name : columnNames(rows)) keys.push_back(jsonText(name));
   std::string line = "[";
   const char* separator = "\n";
-  while (rows.next()) {
+  int64_t total = 0;
+  for (; rows.next(); ++total) {
     line += separator;
     separator = ",\n";
     for (int i = 0; i < rows.columnCount(); ++i) {
@@ -137,11 +140,12 @@ Status writeJson(Statement& rows, std::FILE* out) {
       line += jsonCell(rows, i);
     }
     line += "}";
-    if (Status done = put(line, out); !done.ok()) return done;
+    if (Status done = put(line, out); !done.ok()) return done.error();
     line.clear();
   }
-  if (Status status = rows.status(); !status.ok()) return status;
-  return put(line + "\n]\n", out);
+  if (Status status = rows.status(); !status.ok()) return status.error();
+  if (Status done = put(line + "\n]\n", out); !done.ok()) return done.error();
+  return total;
 }
 
 // "total_ns" is "total" in a table whose cells have the unit.
@@ -157,35 +161,89 @@ std::string headerOf(const std::string& name, const std::string& unit) {
   return name;
 }
 
-Status writeTable(Statement& rows, const std::vector<ReportColumn>& columns, std::FILE* out) {
-  std::vector<std::string> headers, units;
+struct Headers {
+  std::vector<std::string> texts, units;
+};
+Headers headersOf(const Statement& rows, const std::vector<ReportColumn>& columns) {
+  Headers headers;
   for (const std::string& name : columnNames(rows)) {
     const auto known =
         std::find_if(columns.begin(), columns.end(), [&](const ReportColumn& c) { return c.name == name; });
-    units.push_back(known == columns.end() ? "" : known->unit);
-    headers.push_back(escaped(headerOf(name, units.back())));
+    headers.units.push_back(known == columns.end() ? "" : known->unit);
+    headers.texts.push_back(escaped(headerOf(name, headers.units.back())));
   }
-  std::vector<TextTable::Align> aligns(headers.size(), TextTable::Align::Right);
-  size_t total = 0;
+  return headers;
+}
+
+// A cell of Markdown: characters that would become markup or end the cell are kept as they are with a backslash.
+std::string markdownCell(const std::string& text) {
+  const auto isWord = [&](size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || (text[i] & 0x80) != 0);
+  };
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool isInsideWord = i > 0 && isWord(i - 1) && isWord(i + 1);
+    if (std::strchr("\\`*[]<>|&~#", text[i]) || (text[i] == '_' && !isInsideWord)) result += '\\';
+    result += text[i];
+  }
+  return result;
+}
+
+Result<int64_t> writeMarkdown(Statement& rows, const std::vector<ReportColumn>& columns, std::FILE* out) {
+  const Headers headers = headersOf(rows, columns);
+  int64_t total = 0;
+  for (bool more = rows.next(); more || total == 0; more = rows.next()) {
+    if (Status status = rows.status(); !status.ok()) return status.error();
+    std::string line;
+    if (total == 0) {  // the first row says which columns are text
+      std::string rule = "|";
+      line = "|";
+      for (int i = 0; i < rows.columnCount(); ++i) {
+        line += " " + markdownCell(headers.texts[static_cast<size_t>(i)]) + " |";
+        rule += more && rows.type(i) == ValueType::Text ? "---|" : "---:|";
+      }
+      line += "\n" + rule + "\n";
+    }
+    if (more) {
+      line += "|";
+      for (int i = 0; i < rows.columnCount(); ++i) {
+        line += " " + markdownCell(tableCell(rows, i, headers.units[static_cast<size_t>(i)])) + " |";
+      }
+      line += "\n";
+      ++total;
+    }
+    if (Status done = put(line, out); !done.ok()) return done.error();
+    if (!more) break;
+  }
+  if (Status status = rows.status(); !status.ok()) return status.error();
+  return total;
+}
+
+Result<int64_t> writeTable(Statement& rows, const std::vector<ReportColumn>& columns, std::FILE* out) {
+  const Headers headers = headersOf(rows, columns);
+  std::vector<TextTable::Align> aligns(headers.texts.size(), TextTable::Align::Right);
+  int64_t total = 0;
   for (bool more = true; more;) {
     std::vector<std::vector<std::string>> block;
     while (block.size() < kTableBlock && (more = rows.next())) {
       std::vector<std::string> cells;
       for (int i = 0; i < rows.columnCount(); ++i) {
-        cells.push_back(tableCell(rows, i, units[static_cast<size_t>(i)]));
+        cells.push_back(tableCell(rows, i, headers.units[static_cast<size_t>(i)]));
         if (rows.type(i) == ValueType::Text) aligns[static_cast<size_t>(i)] = TextTable::Align::Left;
       }
       block.push_back(std::move(cells));
     }
     if (!more && block.empty()) break;
-    total += block.size();
-    TextTable table(headers, aligns);
+    total += static_cast<int64_t>(block.size());
+    TextTable table(headers.texts, aligns);
     for (auto& row : block) table.add(std::move(row));
-    if (Status done = put(table.text(), out); !done.ok()) return done;
+    if (Status done = put(table.text(), out); !done.ok()) return done.error();
   }
-  if (Status status = rows.status(); !status.ok()) return status;
-  if (total == 0) return put("no rows\n", out);
-  return Unit{};
+  if (Status status = rows.status(); !status.ok()) return status.error();
+  if (total == 0) {
+    if (Status done = put("no rows\n", out); !done.ok()) return done.error();
+  }
+  return total;
 }
 
 }  // namespace
@@ -212,10 +270,21 @@ std::string TextTable::text(size_t indent) const {
   return result;
 }
 
-Status writeRows(Statement& rows, Format format, const std::vector<ReportColumn>& columns, std::FILE* out) {
-  Status written = format == Format::Csv    ? writeCsv(rows, out)
-                   : format == Format::Json ? writeJson(rows, out)
-                                            : writeTable(rows, columns, out);
+Result<int64_t> writeRows(Statement& rows, Format format, const std::vector<ReportColumn>& columns, std::FILE* out) {
+  const auto write = [&] {
+    switch (format) {
+      case Format::Csv:
+        return writeCsv(rows, out);
+      case Format::Json:
+        return writeJson(rows, out);
+      case Format::Markdown:
+        return writeMarkdown(rows, columns, out);
+      case Format::Table:
+        break;
+    }
+    return writeTable(rows, columns, out);
+  };
+  auto written = write();
   if (written.ok() && std::fflush(out) != 0) return writeError();
   return written;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a statement as a table for people, CSV (RFC 4180) or JSON (an array of objects; integers are exact).
+// Rows of a statement as a table for people, CSV (RFC 4180), JSON (an array of objects; integers are exact) or a table
+// of GitHub's Markdown.
 #pragma once
 #include <cstdio>
 #include <string>
@@ -10,13 +11,13 @@
 
 namespace plumb::cli {
 
-enum class Format { Table, Csv, Json };
+enum class Format { Table, Csv, Json, Markdown };
 
-// Writes all rows. `columns` gives units by name, with which a table shows "1.2 ms" instead of 1200000; CSV and JSON
-// always have the plain numbers. CSV and JSON are written row by row; a table needs the widths and is laid out in
-// blocks of rows.
-[[nodiscard]] Status writeRows(Statement& rows, Format format, const std::vector<ReportColumn>& columns,
-                               std::FILE* out);
+// Writes all rows; returns how many there were. `columns` gives units by name, with which a table (of Markdown, too)
+// shows "1.2 ms" instead of 1200000; CSV and JSON always have the plain numbers. They and Markdown are written row by
+// row; a table needs the widths and is laid out in blocks of rows. No row at all is "no rows" in a table.
+[[nodiscard]] Result<int64_t> writeRows(Statement& rows, Format format, const std::vector<ReportColumn>& columns,
+                                        std::FILE* out);
 
 // A table of texts: columns as wide as they need, numbers to the right.
 class TextTable {

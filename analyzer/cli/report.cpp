@@ -8,6 +8,7 @@
 #include "analyzer/analyses/analysis_tables.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/text.h"
+#include "analyzer/reports/report_tables.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/trace/trace.h"
 
@@ -18,6 +19,11 @@ std::string namesOf(const std::vector<Report>& reports) {
   std::string names;
   for (const Report& report : reports) names += fmt::format("{}{}", names.empty() ? "" : ", ", report.name);
   return names;
+}
+
+Status addTables(Trace& trace, const std::vector<Report>& reports) {
+  if (Status added = registerAnalysisTables(trace); !added.ok()) return added;
+  return registerReportTables(trace.database(), reports);
 }
 
 }  // namespace
@@ -44,7 +50,16 @@ int describeReport(const std::string& name, const std::vector<std::string>& fold
     for (const ReportColumn& column : report.columns) {
       table.add({escaped(column.name), escaped(column.unit), escaped(column.description)});
     }
-    fmt::print("{}", table.text());
+    fmt::print("{}\nFilters: {}\n", table.text(), report.optionList());
+    if (!report.by.empty()) {
+      std::string values;
+      for (const std::string& value : report.by) {
+        values += values.empty() ? escaped(value) + " (default)" : ", " + escaped(value);
+      }
+      fmt::print("--by: {}\n", values);
+    }
+    fmt::print("In SQL: report_{0}, or with filters report_{0}(rank, step, range, from_ns, to_ns, by)\n",
+               escaped(report.name));
     return kDone;
   }
   return complain(fmt::format("There is no report {}; there are: {}.", name, namesOf(reports.value())), kBadInput);
@@ -62,34 +77,29 @@ int runReport(const ReportArguments& arguments) {
   auto opened = Trace::open(arguments.file);
   if (!opened.ok()) return complain(opened.error().message, kBadInput);
   Trace& trace = opened.value();
-  if (const Status added = registerAnalysisTables(trace); !added.ok()) return complain(added.error().message, kFailed);
+  if (const Status added = addTables(trace, reports.value()); !added.ok())
+    return complain(added.error().message, kFailed);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  auto statement = trace.query(report->sql);
-  if (!statement.ok()) {
-    return complain(
-        fmt::format("The report {} ({}) failed: {}", report->name, report->origin, statement.error().message), kFailed);
-  }
-  if (const int parameter = statement.value().parameterIndex(":rank"); parameter > 0 && arguments.rank) {
-    statement.value().bind(parameter, static_cast<int64_t>(*arguments.rank));
-  } else if (arguments.rank) {
-    return complain(fmt::format("The report {} is about all ranks together: leave --rank out.", report->name),
-                    kBadInput);
-  }
-  const Status written = writeRows(statement.value(), arguments.format, report->columns, stdout);
+  auto statement = prepareReport(trace.database(), *report, arguments.request);
+  if (!statement.ok()) return complain(statement.error().message, kBadInput);
+  const auto written = writeRows(statement.value(), arguments.format, report->columns, stdout);
   return written.ok() ? kDone : complain(written.error().message, kFailed);
 }
 
-int runQuery(const std::string& file, const std::string& sql, Format format) {
-  auto opened = Trace::open(file);
+int runQuery(const QueryArguments& arguments) {
+  auto reports = findReports(arguments.folders);
+  if (!reports.ok()) return complain(reports.error().message, kBadInput);
+  auto opened = Trace::open(arguments.file);
   if (!opened.ok()) return complain(opened.error().message, kBadInput);
   Trace& trace = opened.value();
-  if (const Status added = registerAnalysisTables(trace); !added.ok()) return complain(added.error().message, kFailed);
+  if (const Status added = addTables(trace, reports.value()); !added.ok())
+    return complain(added.error().message, kFailed);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  auto statement = trace.database().prepare(sql);
+  auto statement = trace.database().prepare(arguments.sql);
   if (!statement.ok()) return complain(statement.error().message, kBadInput);
-  const Status written = writeRows(statement.value(), format, {}, stdout);
+  const auto written = writeRows(statement.value(), arguments.format, {}, stdout);
   return written.ok() ? kDone : complain(written.error().message, kFailed);
 }
 

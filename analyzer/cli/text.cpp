@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 namespace plumb::cli {
 namespace {
@@ -146,5 +149,35 @@ std::string formatCount(int64_t count) {
 }
 
 std::string formatPercent(double percent) { return fmt::format("{:.1f} %", percent); }
+
+Result<int64_t> parseNanoseconds(std::string_view text) {
+  static constexpr std::pair<std::string_view, int> kUnits[] = {{"", 0},   {"ns", 0}, {"us", 3}, {"µs", 3},
+                                                                {"μs", 3}, {"ms", 6}, {"s", 9}};
+  const auto wrong = [&] {
+    return Error{
+        fmt::format("'{}' is not a time: give nanoseconds, or a number with ns, us, ms or s, as in 12.5ms.", text)};
+  };
+  const bool isNegative = text.starts_with('-');
+  std::string_view rest = text.substr(isNegative || text.starts_with('+') ? 1 : 0);
+  const size_t end = std::min(rest.find_first_not_of("0123456789."), rest.size());
+  const std::string_view number = rest.substr(0, end);
+  std::string_view unit = rest.substr(end);
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const auto known = std::ranges::find(kUnits, unit, &std::pair<std::string_view, int>::first);
+  const size_t point = std::min(number.find('.'), number.size());
+  std::string digits(number.substr(0, point));
+  std::string decimals(number.substr(std::min(point + 1, number.size())));
+  if (known == std::end(kUnits) || digits.size() + decimals.size() == 0 || decimals.find('.') != std::string::npos)
+    return wrong();
+  while (decimals.ends_with('0')) decimals.pop_back();
+  if (decimals.size() > static_cast<size_t>(known->second))
+    return Error{fmt::format("'{}' is no whole number of nanoseconds.", text)};
+  decimals.resize(static_cast<size_t>(known->second), '0');
+  digits += decimals;
+  int64_t value = 0;
+  const auto [stop, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (failed != std::errc()) return Error{fmt::format("The time '{}' is too far away.", text)};
+  return isNegative ? -value : value;
+}
 
 }  // namespace plumb::cli

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "analyzer/trace/time.h"
+#include "collector/schema/result.h"
 
 namespace plumb::cli {
 
@@ -26,5 +27,9 @@ namespace plumb::cli {
 [[nodiscard]] std::string formatPerSecond(double perSecond, std::string_view unit);  // "1.50 GB/s": powers of 1000
 [[nodiscard]] std::string formatCount(int64_t count);                                // "12,345"
 [[nodiscard]] std::string formatPercent(double percent);                             // "12.3 %"
+
+// "250000" or "250000ns", "12.5ms", "250us" (or "µs"), "1s": exact to the nanosecond; what lies between two is an
+// error, and so is anything else.
+[[nodiscard]] Result<int64_t> parseNanoseconds(std::string_view text);
 
 }  // namespace plumb::cli

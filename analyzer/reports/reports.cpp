@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <system_error>
 
 #include "analyzer/reports/builtin_reports.h"
@@ -36,7 +38,127 @@ bool parseColumn(std::string_view line, ReportColumn& column) {
   return true;
 }
 
+std::vector<std::string> commaList(std::string_view text) {
+  std::vector<std::string> values;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    if (const std::string_view value = trimmed(text.substr(at, end - at)); !value.empty()) values.emplace_back(value);
+    at = end + 1;
+  }
+  return values;
+}
+
+bool isNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// Where the comment, text or quoted name that begins at `at` ends; `at` when none does.
+size_t skipQuoted(std::string_view sql, size_t at) {
+  const auto after = [&](std::string_view mark, size_t from) {
+    const size_t found = sql.find(mark, from);
+    return found == std::string_view::npos ? sql.size() : found + mark.size();
+  };
+  if (sql.substr(at, 2) == "--") return after("\n", at);
+  if (sql.substr(at, 2) == "/*") return after("*/", at + 2);
+  if (sql[at] == '[') return after("]", at + 1);
+  if (sql[at] == '\'' || sql[at] == '"' || sql[at] == '`') return after(sql.substr(at, 1), at + 1);
+  return at;
+}
+
+// The names after ':' in the SQL, with the ':'.
+std::set<std::string> parametersOf(std::string_view sql) {
+  std::set<std::string> names;
+  for (size_t at = 0; at < sql.size();) {
+    if (const size_t end = skipQuoted(sql, at); end != at) {
+      at = end;
+      continue;
+    }
+    size_t end = at + 1;
+    if (sql[at] == ':') {
+      while (end < sql.size() && isNameCharacter(sql[end])) ++end;
+      if (end > at + 1) names.emplace(sql.substr(at, end - at));
+    }
+    at = end;
+  }
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  }
+  return text;
+}
+
+Status readParameters(Report& report) {
+  for (const std::string& name : parametersOf(report.sql)) {
+    const auto known = std::ranges::find_if(kReportParameters, [&](const auto& p) { return name == p.sql; });
+    if (known == kReportParameters.end()) {
+      return Error{
+          fmt::format("The report {} ({}) uses the parameter {}; there are :rank, :step, :range, :from_ns, "
+                      ":to_ns and :by.",
+                      report.name, report.origin, name)};
+    }
+    report.takes[static_cast<size_t>(known - kReportParameters.begin())] = true;
+  }
+  if (report.takes[static_cast<size_t>(Limit::By)] == report.by.empty()) {
+    return Error{
+        fmt::format("The report {} ({}) must have both or neither: a comment line `-- by: value, …` and :by in "
+                    "its SQL.",
+                    report.name, report.origin)};
+  }
+  return Unit{};
+}
+
+Status checkRequest(const Report& report, const ReportRequest& request) {
+  const Filter& filter = request.filter;
+  const bool isSet[] = {filter.rank.has_value(), filter.step.has_value(), filter.range.has_value(),
+                        filter.from.has_value(), filter.to.has_value(),   request.by.has_value()};
+  for (size_t i = 0; i < kReportParameters.size(); ++i) {
+    if (!isSet[i] || report.takes[i]) continue;
+    return Error{fmt::format("The report {} takes no {}; of the filters it takes {}.", report.name,
+                             kReportParameters[i].option, report.optionList())};
+  }
+  if (request.by && std::ranges::find(report.by, *request.by) == report.by.end()) {
+    return Error{fmt::format("The report {} has no --by {}; it has {}.", report.name, *request.by, joined(report.by))};
+  }
+  return Unit{};
+}
+
 }  // namespace
+
+std::string Report::optionList() const {
+  std::vector<std::string> options;
+  for (size_t i = 0; i < takes.size(); ++i) {
+    if (takes[i]) options.emplace_back(kReportParameters[i].option);
+  }
+  return options.empty() ? "none" : joined(options);
+}
+
+Result<Statement> prepareReport(Database& database, const Report& report, const ReportRequest& request) {
+  if (Status fits = checkRequest(report, request); !fits.ok()) return fits.error();
+  auto prepared = database.prepare(report.sql);
+  if (!prepared.ok()) {
+    return Error{fmt::format("The report {} ({}) failed: {}", report.name, report.origin, prepared.error().message)};
+  }
+  Statement& statement = prepared.value();
+  const auto bind = [&](Limit limit, const auto& value) {
+    const int parameter = statement.parameterIndex(kReportParameters[static_cast<size_t>(limit)].sql);
+    if (parameter > 0 && value) statement.bind(parameter, *value);
+  };
+  const auto nanoseconds = [](std::optional<TimePoint> time) {
+    return time ? std::optional(time->ns()) : std::nullopt;
+  };
+  const Filter& filter = request.filter;
+  bind(Limit::Rank, filter.rank);
+  bind(Limit::Step, filter.step);
+  bind(Limit::Range, filter.range);
+  bind(Limit::From, nanoseconds(filter.from));
+  bind(Limit::To, nanoseconds(filter.to));
+  bind(Limit::By, request.by || report.by.empty() ? request.by : report.by.front());
+  return prepared;
+}
 
 Result<Report> parseReport(std::string_view name, std::string_view text, std::string_view origin) {
   Report report;
@@ -54,6 +176,8 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
       report.title = comment;
     } else if (report.question.empty()) {
       report.question = comment;
+    } else if (comment.substr(0, 3) == "by:") {
+      report.by = commaList(comment.substr(3));
     } else if (ReportColumn column; parseColumn(comment, column)) {
       report.columns.push_back(std::move(column));
     }
@@ -62,6 +186,7 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
     return Error{fmt::format(
         "The report {} ({}) must begin with two comment lines: its title and the question it answers.", name, origin)};
   }
+  if (Status read = readParameters(report); !read.ok()) return read.error();
   return report;
 }
 

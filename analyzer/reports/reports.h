@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports: one .sql file per question. Its first comment lines (after an SPDX line) are the title, the question, and a
-// line for each column: `-- name (unit): what it is`. The SQL may use the parameter :rank (null: all ranks) and the
-// tables of analyses/analysis_tables.h. The program's own are built in; a file of the same name in a user's folder
-// takes their place.
+// Reports: one .sql file per question. Its first comment lines (after an SPDX line) are the title, the question, a line
+// for each column, `-- name (unit): what it is`, and, when it can group by several things, `-- by: name, grid`. The SQL
+// is one statement that reads; it may use the parameters below and the tables of analyses/analysis_tables.h. The
+// program's own are built in; a file of the same name in a user's folder takes their place.
 #pragma once
+#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analyzer/trace/database.h"
+#include "analyzer/trace/filter.h"
 #include "collector/schema/result.h"
 
 namespace plumb {
@@ -18,16 +22,46 @@ struct ReportColumn {
   std::string description;
 };
 
+// What limits a report. A report takes those whose parameter its SQL uses; one that nobody sets is NULL, but for :by,
+// which is then the first of the report's values.
+struct ReportParameter {
+  const char* sql;       // ":rank"
+  const char* option;    // of the command line: "--rank"
+  const char* argument;  // of the table function report_NAME
+};
+enum class Limit : size_t { Rank, Step, Range, From, To, By };
+inline constexpr std::array<ReportParameter, 6> kReportParameters = {{{":rank", "--rank", "only_rank"},
+                                                                      {":step", "--step", "only_step"},
+                                                                      {":range", "--range", "only_range"},
+                                                                      {":from_ns", "--from", "from_ns"},
+                                                                      {":to_ns", "--to", "to_ns"},
+                                                                      {":by", "--by", "group_by"}}};
+
 struct Report {
   std::string name;
   std::string title;
   std::string question;
   std::vector<ReportColumn> columns;
-  std::string sql;     // the whole file
-  std::string origin;  // path, or "built in"
+  std::array<bool, kReportParameters.size()> takes{};  // by Limit
+  std::vector<std::string> by;                         // the values of :by, the default first; empty without :by
+  std::string sql;                                     // the whole file
+  std::string origin;                                  // path, or "built in"
+
+  // "--rank, --step and --by", "none".
+  [[nodiscard]] std::string optionList() const;
+};
+
+// What somebody asks a report for.
+struct ReportRequest {
+  Filter filter;
+  std::optional<std::string> by;
 };
 
 [[nodiscard]] Result<Report> parseReport(std::string_view name, std::string_view text, std::string_view origin);
+
+// The report's statement, its parameters bound. What the report does not take is an error that says what it takes, and
+// so is a value of `by` that it does not know.
+[[nodiscard]] Result<Statement> prepareReport(Database& database, const Report& report, const ReportRequest& request);
 
 // By name. A folder that does not exist holds no reports; a file that is not a report is an error that names it.
 [[nodiscard]] Result<std::vector<Report>> findReports(const std::vector<std::string>& userFolders);

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "analyzer/trace/database.h"
+#include "analyzer/trace/table_functions.h"
 
 namespace plumb {
 namespace {
@@ -24,27 +27,45 @@ constexpr int kArgumentCount = 5;
 
 struct Definition {
   ComputedTable table;
+  std::shared_ptr<Declaring> declaring;
   int visibleColumns = 0;
-  std::map<Filter, std::vector<CellRow>> rows;  // computed
+  int64_t version = 0;  // of the file, when the rows were computed
+  std::map<Filter, std::shared_ptr<const std::vector<CellRow>>> rows;
 };
 
 struct Table : sqlite3_vtab {
   Definition* definition = nullptr;
+  sqlite3* database = nullptr;
 };
 struct Cursor : sqlite3_vtab_cursor {
-  const std::vector<CellRow>* rows = nullptr;
+  std::shared_ptr<const std::vector<CellRow>> rows;
   size_t row = 0;
 };
 
 Definition& definitionOf(sqlite3_vtab* table) { return *static_cast<Table*>(table)->definition; }
-Definition& definitionOf(sqlite3_vtab_cursor* cursor) { return definitionOf(cursor->pVtab); }
+
+std::optional<int64_t> integerOf(const Cell& cell) {
+  if (const auto* value = std::get_if<int64_t>(&cell)) return *value;
+  if (const auto* value = std::get_if<double>(&cell)) {
+    const auto whole = static_cast<int64_t>(std::clamp(*value, -9e18, 9e18));
+    if (static_cast<double>(whole) == *value) return whole;
+  }
+  if (const auto* text = std::get_if<std::string>(&cell)) {
+    int64_t value = 0;
+    const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), value);
+    if (failed == std::errc() && end == text->data() + text->size()) return value;
+  }
+  return std::nullopt;
+}
 
 int connect(sqlite3* database, void* context, int, const char* const*, sqlite3_vtab** table, char**) {
   auto* definition = static_cast<Definition*>(context);
   const std::string declaration = "CREATE TABLE x(" + definition->table.columns + kArguments + ")";
-  if (const int result = sqlite3_declare_vtab(database, declaration.c_str()); result != SQLITE_OK) return result;
+  if (const int result = declareTable(database, declaration.c_str(), *definition->declaring); result != SQLITE_OK)
+    return result;
   auto* created = new Table;
   created->definition = definition;
+  created->database = database;
   *table = created;
   return SQLITE_OK;
 }
@@ -54,28 +75,8 @@ int disconnect(sqlite3_vtab* table) {
   return SQLITE_OK;
 }
 
-// idxNum has a bit for each argument that is given; they arrive in filter() in their own order.
 int bestIndex(sqlite3_vtab* table, sqlite3_index_info* info) {
-  const int first = definitionOf(table).visibleColumns;
-  std::array<int, kArgumentCount> constraint;
-  constraint.fill(-1);
-  for (int i = 0; i < info->nConstraint; ++i) {
-    const auto& c = info->aConstraint[i];
-    if (c.iColumn < first || c.op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
-    if (!c.usable) return SQLITE_CONSTRAINT;  // an argument that is not known yet: another order of the join
-    constraint[static_cast<size_t>(c.iColumn - first)] = i;
-  }
-  int next = 0;
-  for (int argument = 0; argument < kArgumentCount; ++argument) {
-    const int at = constraint[static_cast<size_t>(argument)];
-    if (at < 0) continue;
-    info->idxNum |= 1 << argument;
-    info->aConstraintUsage[at].argvIndex = ++next;
-    info->aConstraintUsage[at].omit = 1;
-  }
-  info->estimatedCost = 1;
-  info->estimatedRows = 10;
-  return SQLITE_OK;
+  return takeArguments(info, definitionOf(table).visibleColumns, kArgumentCount);
 }
 
 int open(sqlite3_vtab*, sqlite3_vtab_cursor** cursor) {
@@ -88,55 +89,27 @@ int close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
-int fail(sqlite3_vtab* table, const char* message) {
-  sqlite3_free(table->zErrMsg);
-  table->zErrMsg = sqlite3_mprintf("%s", message);
-  return SQLITE_ERROR;
-}
-
-Filter filterOf(int given, sqlite3_value** values) {
-  Filter filter;
-  int next = 0;
-  for (int argument = 0; argument < kArgumentCount; ++argument) {
-    if (!(given & (1 << argument))) continue;
-    sqlite3_value* value = values[next++];
-    if (sqlite3_value_type(value) == SQLITE_NULL) continue;
-    switch (argument) {
-      case 0:
-        filter.rank = sqlite3_value_int64(value);
-        break;
-      case 1:
-        filter.step = sqlite3_value_int64(value);
-        break;
-      case 2:
-        filter.range = reinterpret_cast<const char*>(sqlite3_value_text(value));
-        break;
-      case 3:
-        filter.from = TimePoint(sqlite3_value_int64(value));
-        break;
-      default:
-        filter.to = TimePoint(sqlite3_value_int64(value));
-        break;
-    }
-  }
-  return filter;
-}
-
 int filter(sqlite3_vtab_cursor* base, int given, const char*, int, sqlite3_value** values) {
   auto* cursor = static_cast<Cursor*>(base);
-  Definition& definition = definitionOf(base);
+  auto* table = static_cast<Table*>(base->pVtab);
+  Definition& definition = *table->definition;
   cursor->row = 0;
   try {
-    const Filter filter = filterOf(given, values);
-    auto known = definition.rows.find(filter);
+    const auto filter = filterFrom(argumentsOf(given, values, kArgumentCount));
+    if (!filter.ok()) return failTable(table, filter.error().message.c_str());
+    const int64_t version = fileVersion(table->database);
+    if (version != definition.version) definition.rows.clear();
+    definition.version = version;
+    auto known = definition.rows.find(filter.value());
     if (known == definition.rows.end()) {
-      auto rows = definition.table.compute(filter);
-      if (!rows.ok()) return fail(base->pVtab, rows.error().message.c_str());
-      known = definition.rows.emplace(filter, std::move(rows).value()).first;
+      auto rows = definition.table.compute(filter.value());
+      if (!rows.ok()) return failTable(table, rows.error().message.c_str());
+      auto kept = std::make_shared<const std::vector<CellRow>>(std::move(rows).value());
+      known = definition.rows.insert_or_assign(filter.value(), std::move(kept)).first;
     }
-    cursor->rows = &known->second;
+    cursor->rows = known->second;
   } catch (const std::exception& failure) {
-    return fail(base->pVtab, failure.what());
+    return failTable(table, failure.what());
   }
   return SQLITE_OK;
 }
@@ -146,8 +119,9 @@ int next(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
-int atEnd(sqlite3_vtab_cursor* cursor) {
-  return static_cast<Cursor*>(cursor)->row >= static_cast<Cursor*>(cursor)->rows->size();
+int atEnd(sqlite3_vtab_cursor* base) {
+  const auto* cursor = static_cast<Cursor*>(base);
+  return !cursor->rows || cursor->row >= cursor->rows->size();
 }
 
 int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int index) {
@@ -190,18 +164,34 @@ sqlite3_module makeModule() {
 
 Status Database::addTable(ComputedTable table) {
   static const sqlite3_module kModule = makeModule();
-  auto definition = std::make_unique<Definition>(Definition{std::move(table), 0, {}});
-  const std::string name = definition->table.name;
-  definition->visibleColumns = 1 + static_cast<int>(std::ranges::count(definition->table.columns, ','));
-  const int result = sqlite3_create_module_v2(m_handle.get(), name.c_str(), &kModule, definition.release(),
+  const auto columns = 1 + static_cast<int>(std::ranges::count(table.columns, ','));
+  auto* definition = new Definition{std::move(table), m_declaring, columns, 0, {}};
+  const int result = sqlite3_create_module_v2(m_handle.get(), definition->table.name.c_str(), &kModule, definition,
                                               [](void* context) { delete static_cast<Definition*>(context); });
   if (result != SQLITE_OK) return errorHere();
-  // The first use declares the columns, which SQLite puts to the authorizer as if a table were created in the file.
-  guard(false);
-  auto first = prepare("SELECT 1 FROM " + name);
-  guard(true);
-  if (!first.ok()) return first.error();
   return Unit{};
+}
+
+Result<Filter> filterFrom(const std::vector<Cell>& arguments) {
+  static constexpr const char* kNames[kArgumentCount] = {"rank", "step", "range", "from_ns", "to_ns"};
+  std::array<std::optional<int64_t>, kArgumentCount> integers;
+  Filter filter;
+  for (size_t i = 0; i < std::min<size_t>(arguments.size(), kArgumentCount); ++i) {
+    if (std::holds_alternative<std::nullptr_t>(arguments[i])) continue;
+    if (i == 2) {
+      const auto* text = std::get_if<std::string>(&arguments[i]);
+      if (!text) return Error{"The argument range must be the name of a range, as text."};
+      filter.range = *text;
+      continue;
+    }
+    integers[i] = integerOf(arguments[i]);
+    if (!integers[i]) return Error{std::string("The argument ") + kNames[i] + " must be a whole number."};
+  }
+  filter.rank = integers[0];
+  filter.step = integers[1];
+  if (integers[3]) filter.from = TimePoint(*integers[3]);
+  if (integers[4]) filter.to = TimePoint(*integers[4]);
+  return filter;
 }
 
 }  // namespace plumb

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A read-only SQL table whose rows a function computes when it is first read. It takes a filter as a table-valued
 // function does: NAME(rank, step, range, from_ns, to_ns), each optional, NULL for no limit; NAME alone is the whole
-// trace. The rows are kept for each filter.
+// trace. The rows are kept for each filter until the file changes.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -22,5 +22,8 @@ struct ComputedTable {
   std::string columns;  // "rank INTEGER, name TEXT"
   std::function<Result<std::vector<CellRow>>(const Filter&)> compute;
 };
+
+// The arguments rank, step, range, from_ns and to_ns, NULL for no limit. Text is taken as the number that it spells.
+[[nodiscard]] Result<Filter> filterFrom(const std::vector<Cell>& arguments);
 
 }  // namespace plumb

@@ -84,8 +84,10 @@ std::string sentence(sqlite3* handle, const std::string& file) {
       return fmt::format(
           "{} is damaged ({}); what is readable can be saved with: sqlite3 {} .recover | sqlite3 rescued.sqlite", file,
           detail, file);
-    case SQLITE_BUSY:
     case SQLITE_LOCKED:
+      if (std::strstr(detail, "recursively")) return detail;  // a table function whose statement names itself
+      [[fallthrough]];
+    case SQLITE_BUSY:
     case SQLITE_PROTOCOL:
       return fmt::format("{} is locked by another program that writes it: try again in a moment.", file);
     case SQLITE_CANTOPEN:

@@ -21,6 +21,8 @@ struct sqlite3_stmt;
 namespace plumb {
 
 struct ComputedTable;
+struct Declaring;
+struct QueryTable;
 
 enum class ValueType { Integer, Real, Text, Blob, Null };
 
@@ -85,8 +87,9 @@ class Database {
   // As prepare; `rest` gets what follows the first statement.
   [[nodiscard]] Result<Statement> prepare(std::string_view sql, std::string_view& rest);
 
-  // Adds a table whose rows are computed when a statement first reads it (computed_table.h).
+  // Adds a table whose rows are computed when a statement first reads it (computed_table.h, query_table.h).
   [[nodiscard]] Status addTable(ComputedTable table);
+  [[nodiscard]] Status addTable(QueryTable table);
 
   // Starts and ends a transaction, inside which every statement sees the same state of a growing file.
   [[nodiscard]] Status beginSnapshot();
@@ -101,8 +104,7 @@ class Database {
   struct Closer {
     void operator()(sqlite3* handle) const;
   };
-  Database(std::unique_ptr<sqlite3, Closer> handle, std::string path)
-      : m_handle(std::move(handle)), m_path(std::move(path)) {}
+  Database(std::unique_ptr<sqlite3, Closer> handle, std::string path);
   [[nodiscard]] static Result<Database> connect(const std::string& path, std::chrono::milliseconds busyTimeout);
   [[nodiscard]] Status prepareForStrangers();
   [[nodiscard]] Status readTables();  // whether the list of tables can be read
@@ -116,6 +118,7 @@ class Database {
   void guard(bool isOn);  // lets statements do nothing but read
   [[nodiscard]] Error errorHere() const;
 
+  std::shared_ptr<Declaring> m_declaring;
   std::unique_ptr<sqlite3, Closer> m_handle;
   std::string m_path;
   bool m_isDamaged = false;

@@ -19,7 +19,7 @@ std::string written(const std::string& sql, Format format, const std::vector<Rep
   Trace trace = valueOf(Trace::open(file.path()));
   auto rows = valueOf(trace.query(sql));
   std::FILE* out = std::tmpfile();
-  const Status status = writeRows(rows, format, columns, out);
+  const auto status = writeRows(rows, format, columns, out);
   EXPECT_TRUE(status.ok()) << test::errorOf(status);
   std::string text(static_cast<size_t>(std::ftell(out)), '\0');
   std::rewind(out);
@@ -70,6 +70,13 @@ TEST(Table, ShowsUnitsAndHarmlessText) {
             "name    total   share  stddev\n"
             "k\\x1b  1.5 µs  12.3 %       -\n");
   EXPECT_EQ(written("SELECT 1 AS a WHERE 0", Format::Table), "no rows\n");
+}
+
+TEST(Markdown, IsATableWhoseTextIsNoMarkup) {
+  EXPECT_EQ(written("SELECT 'a|b <T>*' AS name, 1500 AS total_ns UNION ALL SELECT 'x_y _z_', NULL", Format::Markdown,
+                    {{"total_ns", "ns", ""}}),
+            "| name | total |\n|---|---:|\n| a\\|b \\<T\\>\\* | 1.5 µs |\n| x_y \\_z\\_ | - |\n");
+  EXPECT_EQ(written("SELECT 1 AS a WHERE 0", Format::Markdown), "| a |\n|---:|\n");
 }
 
 }  // namespace
