@@ -10,7 +10,9 @@
 
 #include "analyzer/analyses/analysis_table.h"
 #include "analyzer/analyses/breakdown.h"
-#include "analyzer/analyses/collectives.h"
+#include "analyzer/analyses/collectives_tables.h"
+#include "analyzer/analyses/host_tables.h"
+#include "analyzer/analyses/kernel_tables.h"
 #include "analyzer/analyses/memory.h"
 #include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/steps.h"
@@ -86,27 +88,6 @@ AnalysisRows memoryRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
-AnalysisRows collectiveRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "analysis_collectives"); !whole.ok()) return whole.error();
-  auto analysis = analyzeCollectives(trace);
-  if (!analysis.ok()) return analysis.error();
-  std::vector<CellRow> rows;
-  for (const CollectiveGroup& g : analysis.value().groups) {
-    const std::string name = g.communicatorName.empty()
-                                 ? fmt::format("0x{:x}", static_cast<uint64_t>(g.communicatorHash))
-                                 : g.communicatorName;
-    const bool timed = g.kernelTime.ns() > 0;
-    const bool complete = g.completeCount > 0;
-    rows.push_back({name, g.operation, g.datatype, g.rankCount, g.bytes, g.count,
-                    timed ? cell(g.kernelTime) : Cell(nullptr), timed ? cell(g.kernelMedian) : Cell(nullptr),
-                    cell(g.kernelAlgbw), cell(g.kernelBusbw), g.busFactor, g.completeCount,
-                    complete ? cell(g.transferTime) : Cell(nullptr), cell(g.transferAlgbw), cell(g.transferBusbw),
-                    complete ? cell(g.waitTime) : Cell(nullptr), complete ? cell(g.largestSkew) : Cell(nullptr),
-                    g.withoutKernel, g.sharedKernel});
-  }
-  return rows;
-}
-
 AnalysisRows rooflineRows(Trace& trace, const Filter& filter) {
   if (const Status whole = wholeTimeOnly(filter, "analysis_roofline"); !whole.ok()) return whole.error();
   auto devices = analyzeRoofline(trace);
@@ -171,14 +152,6 @@ constexpr AnalysisTable kTables[] = {
      "rank INTEGER, pid INTEGER, device INTEGER, space TEXT, category TEXT, bytes INTEGER, peak_bytes INTEGER, "
      "peak_time_ns INTEGER",
      memoryRows},
-    {"analysis_collectives",
-     "communicator TEXT, operation TEXT, datatype TEXT, ranks INTEGER, bytes INTEGER, calls INTEGER, total_ns INTEGER,"
-     " median_ns INTEGER, kernel_algbw_bytes_per_s REAL, kernel_busbw_bytes_per_s REAL, bus_factor REAL, complete "
-     "INTEGER, "
-     "transfer_ns INTEGER,"
-     " transfer_algbw_bytes_per_s REAL, transfer_busbw_bytes_per_s REAL, wait_ns INTEGER, max_skew_ns INTEGER,"
-     " without_kernel INTEGER, shared_kernel INTEGER",
-     collectiveRows},
     {"analysis_roofline",
      "rank INTEGER, pid INTEGER, device INTEGER, name TEXT, operation TEXT, source TEXT, precision TEXT, calls INTEGER,"
      " total_ns INTEGER, flops REAL, bytes REAL, intensity REAL, flops_per_s REAL, bytes_per_s REAL, compute_roof_pct "
@@ -207,7 +180,7 @@ Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
 }
 
 Status registerAnalysisTables(Trace& trace) {
-  constexpr std::span<const AnalysisTable> kFamilies[] = {kTables};
+  const std::span<const AnalysisTable> kFamilies[] = {kTables, collectivesTables(), hostTables(), kernelTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
       Status added =

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/collectives.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+
+#include "analyzer/analyses/clock_offsets.h"
+#include "analyzer/analyses/windows.h"
 
 namespace plumb {
 namespace {
@@ -97,24 +102,45 @@ Status joinKernels(Trace& trace, const ByCause<std::vector<size_t>>& byCause, st
 using InstanceKey = std::tuple<int64_t, std::string_view, int64_t>;                 // hash, operation, sequence
 using GroupKey = std::tuple<int64_t, std::string_view, std::string_view, int64_t>;  // hash, operation, datatype, bytes
 
-// Arrival, wait, transfer and skew, when the file has a kernel of every rank.
-void measure(CollectiveInstance& instance) {
-  auto& members = instance.members;
-  std::sort(members.begin(), members.end(), [](const CollectiveMember& a, const CollectiveMember& b) {
-    return std::make_tuple(!a.rank, a.rank.value_or(0), a.process) <
-           std::make_tuple(!b.rank, b.rank.value_or(0), b.process);
-  });
-  const bool complete = static_cast<int64_t>(members.size()) == instance.rankCount &&
-                        std::all_of(members.begin(), members.end(), [](const auto& m) { return m.device.has_value(); });
-  if (!complete || members.empty()) return;
-  TimePoint first = members[0].device->start, lastEnd = members[0].device->end;
-  for (size_t i = 0; i < members.size(); ++i) {
-    first = std::min(first, members[i].device->start);
-    lastEnd = std::max(lastEnd, members[i].device->end);
-    if (members[i].device->start > members[instance.lastArrival].device->start) instance.lastArrival = i;
+bool hasEveryRank(const CollectiveInstance& instance) {
+  return !instance.members.empty() && static_cast<int64_t>(instance.members.size()) == instance.rankCount;
+}
+
+// What is taken off a host's times: an offset within its error is none.
+std::optional<Duration> correctionOf(const ClockOffset& clock) {
+  if (!clock.offset) return std::nullopt;
+  const int64_t size = clock.offset->ns() < 0 ? -clock.offset->ns() : clock.offset->ns();
+  return size > clock.error->ns() ? *clock.offset : Duration();
+}
+
+// Process to what is taken off its times; none: its clock cannot be compared.
+using Corrections = std::unordered_map<ProcessId, std::optional<Duration>>;
+Corrections correctionsOf(const Trace& trace, const std::vector<ClockOffset>& clocks) {
+  Corrections corrections;
+  for (const Process& process : trace.processes()) {
+    const auto clock = std::ranges::find(clocks, process.host, &ClockOffset::host);
+    corrections[process.id] = clock == clocks.end() ? std::nullopt : correctionOf(*clock);
   }
-  const TimePoint last = members[instance.lastArrival].device->start;
-  for (CollectiveMember& member : members) member.wait = last - member.device->start;
+  return corrections;
+}
+
+// Arrival, wait, transfer and skew, when the file has a kernel of every rank and their clocks can be compared.
+void measure(CollectiveInstance& instance, const Corrections& corrections) {
+  auto& members = instance.members;
+  if (!hasEveryRank(instance)) return;
+  for (CollectiveMember& member : members) {
+    const auto correction = corrections.find(member.process);
+    if (!member.device || correction == corrections.end() || !correction->second) return;
+    member.clockOffset = *correction->second;
+  }
+  TimePoint first = members[0].arrival(), lastEnd = members[0].end();
+  for (size_t i = 0; i < members.size(); ++i) {
+    first = std::min(first, members[i].arrival());
+    lastEnd = std::max(lastEnd, members[i].end());
+    if (members[i].arrival() > members[instance.lastArrival].arrival()) instance.lastArrival = i;
+  }
+  const TimePoint last = members[instance.lastArrival].arrival();
+  for (CollectiveMember& member : members) member.wait = last - member.arrival();
   instance.transfer = lastEnd - last;
   instance.skew = last - first;
 }
@@ -124,13 +150,34 @@ std::optional<double> perSecond(double bytes, Duration time) {
   return bytes / time.seconds();
 }
 
+void sortByRank(CollectiveInstance& instance) {
+  std::ranges::sort(instance.members, {}, [](const CollectiveMember& member) {
+    return std::make_tuple(!member.rank, member.rank.value_or(0), member.process);
+  });
+}
+
+Status applyFilter(Trace& trace, const Filter& filter, std::vector<Record>& records) {
+  if (filter.isWholeTime() && !filter.rank) return Unit{};
+  auto windows = findWindows(trace, filter);
+  if (!windows.ok()) return windows.error();
+  std::unordered_map<ProcessId, const ProcessWindows*> windowsOf;
+  for (const ProcessWindows& window : windows.value()) windowsOf[window.process] = &window;
+  for (Record& record : records) {
+    CollectiveMember& member = record.member;
+    const auto mine = windowsOf.find(member.process);
+    member.isInFilter = mine != windowsOf.end() && (member.device ? mine->second->gpu.contains(member.device->start)
+                                                                  : mine->second->host.contains(member.host.start));
+  }
+  return Unit{};
+}
+
 struct GroupSums {
   CollectiveGroup group;
   std::vector<Duration> kernelTimes;
   double transferBytes = 0;
 };
 
-CollectiveGroup finish(GroupSums& sums) {
+CollectiveGroup finished(GroupSums& sums) {
   CollectiveGroup& group = sums.group;
   const BusFactor bus = busFactorOf(group.operation, group.rankCount);
   group.busFactor = bus.factor;
@@ -153,32 +200,50 @@ CollectiveGroup finish(GroupSums& sums) {
   return std::move(group);
 }
 
-}  // namespace
+// Puts records into groups, and into instances by communicator, operation and sequence number.
+class Matching {
+ public:
+  explicit Matching(CollectiveAnalysis& result) : m_result(result) {}
 
-BusFactor busFactorOf(std::string_view operation, int64_t n) {
-  const double ranks = static_cast<double>(std::max<int64_t>(n, 1));
-  const double others = (ranks - 1) / ranks;
-  if (operation == "AllReduce") return {2 * others, "2(n-1)/n"};
-  if (operation == "AllGather" || operation == "ReduceScatter" || operation == "AlltoAll" || operation == "AllToAll") {
-    return {others, "(n-1)/n"};
+  void add(const Record& record) {
+    GroupSums& sums = m_groups[{record.hash.value_or(0), record.operation, record.datatype, record.bytes}];
+    if (record.member.isInFilter) count(record, sums);
+    if (!record.hash || record.sequence < 0) {
+      m_result.unmatched += record.member.isInFilter;
+      return;
+    }
+    const auto [found, isNew] =
+        m_instanceOf.try_emplace({*record.hash, record.operation, record.sequence}, m_result.instances.size());
+    if (isNew) begin(record, sums);
+    CollectiveInstance& instance = m_result.instances[found->second];
+    const auto sameProcess = [&](const CollectiveMember& m) { return m.process == record.member.process; };
+    if (std::ranges::any_of(instance.members, sameProcess)) {
+      m_result.duplicates += record.member.isInFilter;
+      return;
+    }
+    instance.members.push_back(record.member);
+    instance.sharesKernel |= record.sharesKernel;
   }
-  return {1, "1"};
-}
 
-Result<CollectiveAnalysis> analyzeCollectives(Trace& trace) {
-  ByCause<std::vector<size_t>> byCause;
-  auto loaded = loadRecords(trace, byCause);
-  if (!loaded.ok()) return loaded.error();
-  std::vector<Record>& records = loaded.value();
-  if (const Status joined = joinKernels(trace, byCause, records); !joined.ok()) return joined.error();
+  // Adds the instances to their groups and sorts.
+  void finish() {
+    for (size_t i = 0; i < m_result.instances.size(); ++i) {
+      CollectiveInstance& instance = m_result.instances[i];
+      instance.isInFilter = std::ranges::any_of(instance.members, &CollectiveMember::isInFilter);
+      if (instance.isInFilter) count(instance, *m_groupOfInstance[i]);
+    }
+    for (auto& [key, sums] : m_groups) {
+      if (sums.group.count > 0) m_result.groups.push_back(finished(sums));
+    }
+    std::ranges::stable_sort(m_result.groups, std::greater{}, &CollectiveGroup::kernelTime);
+    std::ranges::stable_sort(m_result.instances, {}, [](const CollectiveInstance& instance) {
+      const CollectiveMember& member = instance.members.front();
+      return member.device ? member.arrival() : member.host.start;
+    });
+  }
 
-  CollectiveAnalysis result;
-  std::map<GroupKey, GroupSums> groups;
-  std::map<InstanceKey, size_t> instanceOf;
-  std::vector<GroupSums*> groupOfInstance;
-  std::vector<bool> sharesKernel;
-  for (const Record& record : records) {
-    GroupSums& sums = groups[{record.hash.value_or(0), record.operation, record.datatype, record.bytes}];
+ private:
+  void count(const Record& record, GroupSums& sums) {
     CollectiveGroup& group = sums.group;
     if (group.count++ == 0) {
       group.communicatorHash = record.hash.value_or(0);
@@ -191,57 +256,74 @@ Result<CollectiveAnalysis> analyzeCollectives(Trace& trace) {
     group.withoutKernel += !record.member.device;
     group.sharedKernel += record.sharesKernel;
     if (record.member.device && !record.sharesKernel) sums.kernelTimes.push_back(record.member.device->length());
-
-    if (!record.hash || record.sequence < 0) {
-      ++result.unmatched;
-      continue;
-    }
-    const auto [found, isNew] =
-        instanceOf.try_emplace({*record.hash, record.operation, record.sequence}, result.instances.size());
-    if (isNew) {
-      CollectiveInstance instance;
-      instance.communicatorHash = *record.hash;
-      instance.operation = record.operation;
-      instance.sequence = record.sequence;
-      instance.rankCount = record.rankCount;
-      instance.bytes = record.bytes;
-      result.instances.push_back(std::move(instance));
-      groupOfInstance.push_back(&sums);
-      sharesKernel.push_back(false);
-    }
-    auto& members = result.instances[found->second].members;
-    const bool known =
-        std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.process == record.member.process; });
-    if (known) {
-      ++result.duplicates;
-      continue;
-    }
-    members.push_back(record.member);
-    if (record.sharesKernel) sharesKernel[found->second] = true;
   }
 
-  for (size_t i = 0; i < result.instances.size(); ++i) {
-    CollectiveInstance& instance = result.instances[i];
-    measure(instance);
-    GroupSums& sums = *groupOfInstance[i];
+  void begin(const Record& record, GroupSums& sums) {
+    CollectiveInstance instance;
+    instance.communicatorHash = *record.hash;
+    instance.communicatorName = record.communicatorName;
+    instance.operation = record.operation;
+    instance.sequence = record.sequence;
+    instance.rankCount = record.rankCount;
+    instance.bytes = record.bytes;
+    m_result.instances.push_back(std::move(instance));
+    m_groupOfInstance.push_back(&sums);
+  }
+
+  static void count(const CollectiveInstance& instance, GroupSums& sums) {
     ++sums.group.instanceCount;
-    if (!instance.transfer) continue;
+    if (!instance.transfer) return;
     ++sums.group.completeCount;
     for (const CollectiveMember& member : instance.members) sums.group.waitTime += member.wait;
     sums.group.largestSkew = std::max(sums.group.largestSkew, *instance.skew);
-    if (sharesKernel[i]) continue;
+    if (instance.sharesKernel) return;
     sums.group.transferTime += *instance.transfer;
     sums.transferBytes += static_cast<double>(instance.bytes);
   }
-  for (auto& [key, sums] : groups) result.groups.push_back(finish(sums));
-  std::stable_sort(result.groups.begin(), result.groups.end(),
-                   [](const CollectiveGroup& a, const CollectiveGroup& b) { return a.kernelTime > b.kernelTime; });
-  const auto arrival = [](const CollectiveInstance& instance) {
-    const CollectiveMember& member = instance.members.front();
-    return member.device ? member.device->start : member.host.start;
-  };
-  std::stable_sort(result.instances.begin(), result.instances.end(),
-                   [&](const CollectiveInstance& a, const CollectiveInstance& b) { return arrival(a) < arrival(b); });
+
+  CollectiveAnalysis& m_result;
+  std::map<GroupKey, GroupSums> m_groups;
+  std::map<InstanceKey, size_t> m_instanceOf;
+  std::vector<GroupSums*> m_groupOfInstance;
+};
+
+}  // namespace
+
+BusFactor busFactorOf(std::string_view operation, int64_t n) {
+  const double ranks = static_cast<double>(std::max<int64_t>(n, 1));
+  const double others = (ranks - 1) / ranks;
+  if (operation == "AllReduce") return {2 * others, "2(n-1)/n"};
+  if (operation == "AllGather" || operation == "ReduceScatter" || operation == "AlltoAll" || operation == "AllToAll") {
+    return {others, "(n-1)/n"};
+  }
+  return {1, "1"};
+}
+
+std::string CollectiveInstance::problem() const {
+  if (transfer) return "";
+  if (rankCount <= 0) return "cannot say: the size of its communicator is not known";
+  if (!hasEveryRank(*this)) return fmt::format("cannot say: {} of {} ranks recorded it", members.size(), rankCount);
+  const auto without = std::ranges::count_if(members, [](const CollectiveMember& m) { return !m.device; });
+  if (without > 0) return fmt::format("cannot say: no kernel of {} of {} ranks", without, rankCount);
+  return "cannot say: the clocks of its hosts cannot be compared";
+}
+
+Result<CollectiveAnalysis> analyzeCollectives(Trace& trace, const Filter& filter) {
+  ByCause<std::vector<size_t>> byCause;
+  auto loaded = loadRecords(trace, byCause);
+  if (!loaded.ok()) return loaded.error();
+  std::vector<Record>& records = loaded.value();
+  if (const Status joined = joinKernels(trace, byCause, records); !joined.ok()) return joined.error();
+  if (const Status chosen = applyFilter(trace, filter, records); !chosen.ok()) return chosen.error();
+
+  CollectiveAnalysis result;
+  Matching matching(result);
+  for (const Record& record : records) matching.add(record);
+  for (CollectiveInstance& instance : result.instances) sortByRank(instance);
+  result.clocks = estimateClockOffsets(trace, result.instances);
+  const Corrections corrections = correctionsOf(trace, result.clocks);
+  for (CollectiveInstance& instance : result.instances) measure(instance, corrections);
+  matching.finish();
   return result;
 }
 

@@ -4,15 +4,32 @@
 // an instance are matched by (communicator hash, operation, sequence number), never by order.
 //   arrival = start of the rank's kernel; wait = last arrival - arrival; transfer = last end - last arrival;
 //   skew = last - first arrival. Bandwidth is computed from the transfer, and beside it from the kernels' duration.
+// Between hosts, times are compared after taking off the clocks' offset (clock_offsets.h).
+// A filter keeps the records whose kernel starts in a GPU window of their process (without a kernel: whose call begins
+// in a host window); an instance is in the filter when one of its records is, and is measured over all its ranks.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analyzer/trace/filter.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
+
+// The clock of a host against that of the reference host: a time of the host is `offset` later than the same moment on
+// the reference.
+struct ClockOffset {
+  std::string host;
+  std::optional<Duration> offset;  // zero for the reference; none: no collective joins them
+  std::optional<Duration> error;   // the true offset is within offset +- error
+  // True: the error is a bound that holds for a constant offset. False: no constant offset fits all collectives (a
+  // clock drifts, or collectives were matched wrongly) and the error is half of what 90 % of them span.
+  bool isBound = true;
+  int64_t processCount = 0;
+  int64_t instanceCount = 0;  // collectives that joined the host to the reference
+};
 
 struct CollectiveMember {
   CollectiveId id;
@@ -21,20 +38,30 @@ struct CollectiveMember {
   Interval host;                   // the enqueueing call
   std::optional<Interval> device;  // its kernel; none: none was recorded
   std::optional<KernelId> kernel;
-  Duration wait;  // meaningful in an instance that has a transfer
+  Duration wait;           // meaningful in an instance that has a transfer
+  Duration clockOffset;    // of its host: taken off before times of hosts are compared
+  bool isInFilter = true;  // its record is one of those that the filter keeps
+  [[nodiscard]] TimePoint arrival() const { return device->start - clockOffset; }  // require a kernel
+  [[nodiscard]] TimePoint end() const { return device->end - clockOffset; }
 };
 
 struct CollectiveInstance {
   int64_t communicatorHash = 0;
+  std::string communicatorName;  // "" when it has none
   std::string operation;
   int64_t sequence = -1;
   int64_t rankCount = 0;  // of the communicator
   int64_t bytes = 0;
   std::vector<CollectiveMember> members;  // by rank
-  // Present when every rank of the communicator has a kernel in the file.
+  bool sharesKernel = false;              // a member's kernel carries other collectives too
+  bool isInFilter = true;
+  // Present when every rank of the communicator has a kernel in the file and their clocks can be compared.
   std::optional<Duration> transfer;
   std::optional<Duration> skew;
-  size_t lastArrival = 0;  // index into members: the straggler
+  size_t lastArrival = 0;  // index into members: the straggler, if there is a skew
+
+  // Why there is no transfer, for the user; "" when there is one.
+  [[nodiscard]] std::string problem() const;
 };
 
 // All collectives of one communicator, operation and size.
@@ -62,13 +89,14 @@ struct CollectiveGroup {
 };
 
 struct CollectiveAnalysis {
-  std::vector<CollectiveGroup> groups;        // most kernel time first
-  std::vector<CollectiveInstance> instances;  // by first arrival
+  std::vector<CollectiveGroup> groups;        // of the filter; most kernel time first
+  std::vector<CollectiveInstance> instances;  // all, by first arrival
+  std::vector<ClockOffset> clocks;            // of each host against the first one's, over the whole trace
   int64_t unmatched = 0;                      // records without a sequence number or communicator
   int64_t duplicates = 0;                     // a second record of the same rank, operation and sequence number
 };
 
-[[nodiscard]] Result<CollectiveAnalysis> analyzeCollectives(Trace& trace);
+[[nodiscard]] Result<CollectiveAnalysis> analyzeCollectives(Trace& trace, const Filter& filter = {});
 
 struct BusFactor {
   double factor;

@@ -45,6 +45,11 @@ Duration IntervalSet::length() const {
   return sum;
 }
 
+bool IntervalSet::contains(TimePoint time) const {
+  const auto after = std::ranges::upper_bound(m_parts, time, {}, &Interval::start);
+  return after != m_parts.begin() && std::prev(after)->contains(time);
+}
+
 Duration IntervalSet::lengthWithin(Interval window) const {
   Duration sum;
   for (auto part = firstEndingAfter(m_parts, window.start); part != m_parts.end() && part->start < window.end; ++part) {

@@ -17,6 +17,7 @@ class IntervalSet {
   [[nodiscard]] const std::vector<Interval>& parts() const { return m_parts; }
   [[nodiscard]] bool empty() const { return m_parts.empty(); }
   [[nodiscard]] Duration length() const;
+  [[nodiscard]] bool contains(TimePoint time) const;  // O(log n)
   // Length of the part inside the window: O(log n + parts inside).
   [[nodiscard]] Duration lengthWithin(Interval window) const;
   [[nodiscard]] IntervalSet clipped(Interval window) const;

@@ -20,6 +20,10 @@
 -- max_skew_ns (ns): largest (last arrival - first arrival)
 -- without_kernel: records that lead to no kernel, left out of the times
 -- shared_kernel: records whose kernel carries several collectives, left out of the times
+-- reference_busbw_bytes_per_s (bytes/s): what it could reach: a benchmark of the same operation and number of ranks at this size, else the device's network roof; empty: neither is known
+-- reference: which of them
+-- reference_pct (%): bus bandwidth of the transfer (without one: of the kernels) / reference
 SELECT communicator, operation, datatype, ranks, bytes, calls, total_ns, median_ns, kernel_algbw_bytes_per_s, kernel_busbw_bytes_per_s, bus_factor,
-       complete, transfer_ns, transfer_algbw_bytes_per_s, transfer_busbw_bytes_per_s, wait_ns, max_skew_ns, without_kernel, shared_kernel
-FROM analysis_collectives;
+       complete, transfer_ns, transfer_algbw_bytes_per_s, transfer_busbw_bytes_per_s, wait_ns, max_skew_ns, without_kernel, shared_kernel,
+       reference_busbw_bytes_per_s, reference, reference_pct
+FROM analysis_collectives(:rank, :step, :range, :from_ns, :to_ns);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clock offsets between hosts, from the ends of collectives. No rank can leave an all-reduce, all-gather,
+// reduce-scatter or all-to-all before the last one has arrived, so between the last arrival and a rank's end lies at
+// most the duration of its kernel: with ends e and durations d of a rank on the host and one on the reference,
+//   e_host - e_reference - d_host <= offset <= e_host - e_reference + d_reference
+// whatever the clocks say. The offset is the median of e_host - e_reference; the error is its distance to the farther
+// of the tightest bounds. One host has offset and error zero.
+#pragma once
+#include <vector>
+
+#include "analyzer/analyses/collectives.h"
+
+namespace plumb {
+
+// Hosts in the order of the trace's processes; the first is the reference. Uses the device intervals of the members
+// only.
+[[nodiscard]] std::vector<ClockOffset> estimateClockOffsets(const Trace& trace,
+                                                            const std::vector<CollectiveInstance>& instances);
+
+// What one collective says of a host's clock: the difference of the ends, and the bounds above. Pure.
+struct OffsetObservation {
+  int64_t differenceNs, lowestNs, highestNs;
+};
+// Requires at least one observation; sets offset, error, isBound and instanceCount.
+void combineObservations(std::vector<OffsetObservation> observations, ClockOffset& clock);
+
+}  // namespace plumb

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/collective_references.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analyzer/analyses/collectives.h"
+
+namespace plumb {
+
+Result<CollectiveReferences> CollectiveReferences::load(Trace& trace) {
+  CollectiveReferences references;
+  auto rows = trace.query(
+      "SELECT source_id, operation_id, device_name_id, n_ranks, in_place, bytes, duration_ns, busbw_bytes_per_s"
+      " FROM collective_benchmark WHERE bytes > 0 AND duration_ns > 0 AND busbw_bytes_per_s >= 0 ORDER BY bytes");
+  if (!rows.ok()) return rows.error();
+  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>, Series> series;
+  Statement& row = rows.value();
+  while (row.next()) {
+    Series& one = series[{row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4)}];
+    if (one.points.empty()) {
+      one.operation = trace.text(row.id<StringId>(1));
+      one.rankCount = row.integer(3);
+      const std::string_view device = trace.text(row.id<StringId>(2));
+      one.source = fmt::format("nccl-tests {}, {} ranks{}{}", trace.text(row.id<StringId>(0)), one.rankCount,
+                               device.empty() ? "" : " of ", device);
+    }
+    if (one.points.empty() || one.points.back().bytes != row.integer(5)) {
+      one.points.push_back({row.integer(5), row.real(6) * 1e-9, row.real(7)});
+    }
+  }
+  if (const Status status = row.status(); !status.ok()) return status.error();
+  for (auto& [key, one] : series) references.m_series.push_back(std::move(one));
+
+  auto roofs = trace.query(
+      "SELECT per_second, source FROM main.device_roof WHERE resource = 'network' AND per_second > 0"
+      " ORDER BY per_second LIMIT 1");
+  if (!roofs.ok()) return roofs.error();
+  if (roofs.value().next()) {
+    references.m_network =
+        CollectiveReference{roofs.value().real(0), fmt::format("{} network roof", roofs.value().text(1))};
+  }
+  if (const Status status = roofs.value().status(); !status.ok()) return status.error();
+  return references;
+}
+
+double CollectiveReferences::busbwAt(const Series& series, int64_t bytes) {
+  const auto& points = series.points;
+  const auto above = std::ranges::lower_bound(points, bytes, {}, &Point::bytes);
+  if (above == points.end()) return points.back().busbw;
+  if (above->bytes == bytes || above == points.begin()) return above->busbw;
+  const Point &low = *std::prev(above), &high = *above;
+  const double share = static_cast<double>(bytes - low.bytes) / static_cast<double>(high.bytes - low.bytes);
+  const double duration = low.duration + share * (high.duration - low.duration);
+  return static_cast<double>(bytes) / duration * busFactorOf(series.operation, series.rankCount).factor;
+}
+
+std::optional<CollectiveReference> CollectiveReferences::find(std::string_view operation, int64_t rankCount,
+                                                              int64_t bytes) const {
+  std::optional<CollectiveReference> best;
+  for (const Series& series : m_series) {
+    if (series.operation != operation || series.rankCount != rankCount) continue;
+    const double busbw = busbwAt(series, bytes);
+    if (!best || busbw > best->busbwBytesPerSecond) best = CollectiveReference{busbw, series.source};
+  }
+  return best ? best : m_network;
+}
+
+}  // namespace plumb

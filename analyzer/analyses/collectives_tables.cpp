@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/collectives_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/analyses/collective_references.h"
+#include "analyzer/analyses/collectives.h"
+#include "analyzer/analyses/communication_matrix.h"
+#include "analyzer/analyses/stragglers.h"
+
+namespace plumb {
+namespace {
+
+std::string communicatorText(std::string_view name, int64_t hash) {
+  return name.empty() ? fmt::format("0x{:x}", static_cast<uint64_t>(hash)) : std::string(name);
+}
+
+AnalysisRows collectiveRows(Trace& trace, const Filter& filter) {
+  auto analysis = analyzeCollectives(trace, filter);
+  if (!analysis.ok()) return analysis.error();
+  auto references = CollectiveReferences::load(trace);
+  if (!references.ok()) return references.error();
+  std::vector<CellRow> rows;
+  for (const CollectiveGroup& g : analysis.value().groups) {
+    const bool timed = g.kernelTime.ns() > 0;
+    const bool complete = g.completeCount > 0;
+    const auto reference = references.value().find(g.operation, g.rankCount, g.bytes);
+    const auto busbw = g.transferBusbw ? g.transferBusbw : g.kernelBusbw;
+    const bool compares = reference && reference->busbwBytesPerSecond > 0 && busbw;
+    rows.push_back({communicatorText(g.communicatorName, g.communicatorHash),
+                    g.operation,
+                    g.datatype,
+                    g.rankCount,
+                    g.bytes,
+                    g.count,
+                    timed ? cell(g.kernelTime) : Cell(nullptr),
+                    timed ? cell(g.kernelMedian) : Cell(nullptr),
+                    cell(g.kernelAlgbw),
+                    cell(g.kernelBusbw),
+                    g.busFactor,
+                    g.completeCount,
+                    complete ? cell(g.transferTime) : Cell(nullptr),
+                    cell(g.transferAlgbw),
+                    cell(g.transferBusbw),
+                    complete ? cell(g.waitTime) : Cell(nullptr),
+                    complete ? cell(g.largestSkew) : Cell(nullptr),
+                    g.withoutKernel,
+                    g.sharedKernel,
+                    reference ? Cell(reference->busbwBytesPerSecond) : Cell(nullptr),
+                    reference ? textCell(reference->source) : Cell(nullptr),
+                    compares ? Cell(100 * *busbw / reference->busbwBytesPerSecond) : Cell(nullptr)});
+  }
+  return rows;
+}
+
+Cell perSecond(const CollectiveInstance& instance, double factor) {
+  if (!instance.transfer || instance.transfer->ns() <= 0 || instance.sharesKernel) return nullptr;
+  return static_cast<double>(instance.bytes) / instance.transfer->seconds() * factor;
+}
+
+AnalysisRows instanceRows(Trace& trace, const Filter& filter) {
+  auto analysis = analyzeCollectives(trace, filter);
+  if (!analysis.ok()) return analysis.error();
+  auto explained = explainLateness(trace, analysis.value());
+  if (!explained.ok()) return explained.error();
+  std::vector<CellRow> rows;
+  for (size_t i = 0; i < analysis.value().instances.size(); ++i) {
+    const CollectiveInstance& instance = analysis.value().instances[i];
+    if (!instance.isInFilter) continue;
+    const bool isMeasured = instance.transfer.has_value();
+    const bool isLate = isMeasured && instance.skew->ns() > 0;
+    const CollectiveMember& last = instance.members[instance.lastArrival];
+    Duration wait;
+    for (const CollectiveMember& member : instance.members) wait += member.wait;
+    const auto& lateness = explained.value()[i];
+    rows.push_back({communicatorText(instance.communicatorName, instance.communicatorHash), instance.operation,
+                    instance.sequence, instance.bytes,
+                    instance.rankCount > 0 ? Cell(instance.rankCount) : Cell(nullptr),
+                    static_cast<int64_t>(instance.members.size()),
+                    isMeasured ? cell(last.arrival() - *instance.skew) : Cell(nullptr),
+                    isMeasured ? cell(last.arrival()) : Cell(nullptr), cell(instance.skew),
+                    isMeasured ? cell(wait) : Cell(nullptr), cell(instance.transfer), perSecond(instance, 1),
+                    perSecond(instance, busFactorOf(instance.operation, instance.rankCount).factor),
+                    isLate ? cell(last.rank) : Cell(nullptr), isLate ? pidOf(trace, last.process) : Cell(nullptr),
+                    lateness ? textCell(nameOf(lateness->phase())) : Cell(nullptr),
+                    isMeasured ? textCell("yes") : textCell(instance.problem())});
+  }
+  if (const int64_t unmatched = analysis.value().unmatched; unmatched > 0) {
+    CellRow row(17, nullptr);
+    row[5] = unmatched;
+    row[16] = textCell("cannot say: records without a sequence number or a communicator");
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+AnalysisRows memberRows(Trace& trace, const Filter& filter) {
+  auto analysis = analyzeCollectives(trace, filter);
+  if (!analysis.ok()) return analysis.error();
+  std::vector<CellRow> rows;
+  for (const CollectiveInstance& instance : analysis.value().instances) {
+    for (const CollectiveMember& member : instance.members) {
+      if (!member.isInFilter) continue;
+      rows.push_back(
+          {communicatorText(instance.communicatorName, instance.communicatorHash), instance.operation,
+           instance.sequence, instance.bytes, instance.rankCount > 0 ? Cell(instance.rankCount) : Cell(nullptr),
+           static_cast<int64_t>(instance.members.size()), cell(member.rank), pidOf(trace, member.process),
+           member.id.value(), member.device ? cell(member.arrival()) : Cell(nullptr),
+           member.device ? cell(member.end()) : Cell(nullptr), instance.transfer ? cell(member.wait) : Cell(nullptr),
+           cell(member.clockOffset), instance.transfer ? textCell("yes") : textCell(instance.problem())});
+    }
+  }
+  return rows;
+}
+
+AnalysisRows stragglerRows(Trace& trace, const Filter& filter) {
+  // A straggler is one among all ranks, so a rank only chooses the rows.
+  Filter times = filter;
+  times.rank.reset();
+  auto analysis = analyzeCollectives(trace, times);
+  if (!analysis.ok()) return analysis.error();
+  auto ranks = findStragglers(trace, analysis.value());
+  if (!ranks.ok()) return ranks.error();
+  std::vector<CellRow> rows;
+  for (const RankLateness& rank : ranks.value()) {
+    if (filter.rank && rank.rank != filter.rank) continue;
+    CellRow row = {cell(rank.rank),
+                   pidOf(trace, rank.process),
+                   rank.instanceCount,
+                   rank.lastCount,
+                   100.0 * static_cast<double>(rank.lastCount) / static_cast<double>(rank.instanceCount),
+                   cell(rank.causedWait),
+                   cell(rank.waited),
+                   rank.phase() ? textCell(nameOf(*rank.phase())) : Cell(nullptr)};
+    for (const Duration part : rank.parts) row.push_back(cell(part));
+    row.push_back(cell(rank.unexplained));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+AnalysisRows clockRows(Trace& trace, const Filter& filter) {
+  if (const Status whole = wholeTimeOnly(filter, "analysis_clock_offsets"); !whole.ok()) return whole.error();
+  auto analysis = analyzeCollectives(trace);
+  if (!analysis.ok()) return analysis.error();
+  const auto& clocks = analysis.value().clocks;
+  std::vector<CellRow> rows;
+  for (size_t i = 0; i < clocks.size(); ++i) {
+    const ClockOffset& clock = clocks[i];
+    const char* basis = i == 0          ? "the reference"
+                        : !clock.offset ? "cannot say: no collective joins the hosts"
+                        : clock.isBound ? "bound by collectives' ends"
+                                        : "spread of collectives' ends: no constant offset fits them all";
+    rows.push_back({clock.host, clocks[0].host, clock.processCount, cell(clock.offset), cell(clock.error),
+                    clock.instanceCount, textCell(basis)});
+  }
+  return rows;
+}
+
+AnalysisRows matrixRows(Trace& trace, const Filter& filter) {
+  auto matrix = communicationMatrix(trace, filter);
+  if (!matrix.ok()) return matrix.error();
+  std::vector<CellRow> rows;
+  for (const Traffic& traffic : matrix.value().traffic) {
+    rows.push_back({cell(traffic.source), cell(traffic.target), textCell(nameOf(traffic.convention)),
+                    traffic.operationCount, traffic.bytes});
+  }
+  if (matrix.value().withoutPlace > 0) {
+    rows.push_back({nullptr, nullptr, textCell("cannot say"), matrix.value().withoutPlace, nullptr});
+  }
+  return rows;
+}
+
+constexpr AnalysisTable kTables[] = {
+    {"analysis_collectives",
+     "communicator TEXT, operation TEXT, datatype TEXT, ranks INTEGER, bytes INTEGER, calls INTEGER, total_ns INTEGER,"
+     " median_ns INTEGER, kernel_algbw_bytes_per_s REAL, kernel_busbw_bytes_per_s REAL, bus_factor REAL,"
+     " complete INTEGER, transfer_ns INTEGER, transfer_algbw_bytes_per_s REAL, transfer_busbw_bytes_per_s REAL,"
+     " wait_ns INTEGER, max_skew_ns INTEGER, without_kernel INTEGER, shared_kernel INTEGER,"
+     " reference_busbw_bytes_per_s REAL, reference TEXT, reference_pct REAL",
+     collectiveRows},
+    {"analysis_collective_instances",
+     "communicator TEXT, operation TEXT, sequence INTEGER, bytes INTEGER, ranks INTEGER, recorded INTEGER,"
+     " first_arrival_ns INTEGER, last_arrival_ns INTEGER, skew_ns INTEGER, wait_ns INTEGER, transfer_ns INTEGER,"
+     " algbw_bytes_per_s REAL, busbw_bytes_per_s REAL, straggler_rank INTEGER, straggler_pid INTEGER, late_phase TEXT,"
+     " matched TEXT",
+     instanceRows},
+    {"analysis_collective_members",
+     "communicator TEXT, operation TEXT, sequence INTEGER, bytes INTEGER, ranks INTEGER, recorded INTEGER,"
+     " rank INTEGER, pid INTEGER, collective_id INTEGER, arrival_ns INTEGER, end_ns INTEGER, wait_ns INTEGER,"
+     " clock_offset_ns INTEGER, matched TEXT",
+     memberRows},
+    {"analysis_stragglers",
+     "rank INTEGER, pid INTEGER, instances INTEGER, arrived_last INTEGER, arrived_last_pct REAL,"
+     " caused_wait_ns INTEGER, waited_ns INTEGER, phase TEXT, compute_ns INTEGER, previous_collective_ns INTEGER,"
+     " copies_ns INTEGER, data_loading_ns INTEGER, launch_ns INTEGER, unexplained_ns INTEGER",
+     stragglerRows},
+    {"analysis_clock_offsets",
+     "host TEXT, reference TEXT, processes INTEGER, offset_ns INTEGER, error_ns INTEGER, instances INTEGER, basis TEXT",
+     clockRows},
+    {"analysis_communication_matrix",
+     "source_rank INTEGER, target_rank INTEGER, convention TEXT, operations INTEGER, bytes REAL", matrixRows},
+};
+
+}  // namespace
+
+std::span<const AnalysisTable> collectivesTables() { return kTables; }
+
+}  // namespace plumb

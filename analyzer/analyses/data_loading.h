@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the host was loading data: ranges and outermost operators whose names say so.
+#pragma once
+#include <string_view>
+#include <unordered_map>
+
+#include "analyzer/intervals/intervals.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+// True for "dataloader", "data loading", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" and the like.
+[[nodiscard]] bool isDataLoadingName(std::string_view name);
+
+// Over all threads of each process.
+[[nodiscard]] Result<std::unordered_map<ProcessId, IntervalSet>> loadDataLoading(Trace& trace);
+
+}  // namespace plumb

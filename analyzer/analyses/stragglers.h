@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who made the others wait in collectives, and what made it late. The straggler of an instance is the rank that arrives
+// last; what it causes is the sum of the others' waits. All ranks left the communicator's previous collective together,
+// so the time since then is compared: of each rank, from its end of that collective to its arrival, what was
+//   compute              union of the kernels that are not communication
+//   previous collective  other communication without compute, and leaving the previous collective later than others
+//   copies               memory copies and sets without either
+//   data loading         ranges of a data loader while the device did nothing
+//   launch               the rest: the device waited for the host to launch
+// A phase's part of the caused wait is the sum over the others of (the straggler's time in it - theirs), so the parts
+// add up to the caused wait; a part is negative where the straggler was faster.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/analyses/collectives.h"
+
+namespace plumb {
+
+enum class LatePhase : uint8_t { Compute, PreviousCollective, Copies, DataLoading, Launch };
+inline constexpr size_t kLatePhaseCount = 5;
+[[nodiscard]] std::string_view nameOf(LatePhase phase);
+using TimeByPhase = std::array<Duration, kLatePhaseCount>;
+
+struct Lateness {
+  Duration causedWait;
+  TimeByPhase parts;                      // sum to causedWait
+  [[nodiscard]] LatePhase phase() const;  // the one with the largest part
+};
+
+// For each instance of the analysis: none without a transfer or a skew, and for the first collective of a communicator,
+// because there is no common start to compare from.
+[[nodiscard]] Result<std::vector<std::optional<Lateness>>> explainLateness(Trace& trace,
+                                                                           const CollectiveAnalysis& analysis);
+
+struct RankLateness {
+  ProcessId process;
+  std::optional<int64_t> rank;
+  int64_t instanceCount = 0;                             // with a transfer
+  int64_t lastCount = 0;                                 // of them it arrived last in, with a skew
+  Duration waited;                                       // for others
+  Duration causedWait;                                   // of all others together
+  TimeByPhase parts;                                     // of causedWait
+  Duration unexplained;                                  // of causedWait: instances without a previous one
+  [[nodiscard]] std::optional<LatePhase> phase() const;  // none: nothing explained
+};
+
+// Over the instances of the filter: ranks with at least one, the one that caused most waiting first.
+[[nodiscard]] Result<std::vector<RankLateness>> findStragglers(Trace& trace, const CollectiveAnalysis& analysis);
+
+}  // namespace plumb
