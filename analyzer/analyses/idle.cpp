@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/idle.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "analyzer/analyses/host_activity.h"
+#include "analyzer/analyses/launches.h"
+#include "analyzer/analyses/queued_work.h"
+#include "analyzer/analyses/windows.h"
+
+namespace plumb {
+namespace {
+
+// A gap of the whole trace, before the windows cut it.
+struct WholeGap {
+  Interval time;
+  std::optional<size_t> before, after;
+  std::optional<size_t> previousOnStream;  // of `after`
+};
+
+std::vector<WholeGap> gapsOf(const DeviceTimeline& timeline) {
+  std::vector<WholeGap> gaps;
+  std::unordered_map<StreamId, size_t> lastOnStream;
+  WholeGap open{kAllTime, std::nullopt, std::nullopt, std::nullopt};
+  const auto& events = timeline.events;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const DeviceEvent& event = events[i];
+    if (event.time.empty()) continue;  // adds no time, so it parts no gap
+    if (event.time.start > open.time.start) {
+      open.time.end = event.time.start;
+      open.after = i;
+      const auto previous = lastOnStream.find(event.stream);
+      if (previous != lastOnStream.end()) open.previousOnStream = previous->second;
+      gaps.push_back(open);
+    }
+    if (event.time.end > open.time.start) {
+      open = {{event.time.end, kAllTime.end}, i, std::nullopt, std::nullopt};
+    }
+    lastOnStream[event.stream] = i;
+  }
+  gaps.push_back(open);
+  return gaps;
+}
+
+// The profiler's own work, by process.
+Result<std::unordered_map<ProcessId, IntervalSet>> loadOverhead(Trace& trace) {
+  std::unordered_map<ProcessId, std::vector<Interval>> found;
+  auto rows = trace.query(
+      "SELECT process_id, start_ns, duration_ns FROM main.range WHERE duration_ns > 0 AND domain_id IN"
+      " (SELECT id FROM main.string WHERE text = 'overhead')");
+  if (!rows.ok()) return rows.error();
+  Statement& row = rows.value();
+  while (row.next()) {
+    if (!isUsableTime(row.integer(1), row.integer(2))) continue;
+    found[row.id<ProcessId>(0)].push_back(intervalOf(row.integer(1), row.integer(2)));
+  }
+  if (const Status status = row.status(); !status.ok()) return status.error();
+  std::unordered_map<ProcessId, IntervalSet> result;
+  for (auto& [process, intervals] : found) result[process] = IntervalSet::unionOf(std::move(intervals));
+  return result;
+}
+
+// What is known of the host and of the streams; shared by all gaps.
+struct Knowledge {
+  LaunchIndex launches;
+  QueuedWork queued;
+  std::unordered_map<ProcessId, IntervalSet> overhead;
+  HostActivity activity;
+};
+
+// One gap, cut to one window.
+struct Piece {
+  WholeGap gap;
+  Interval time;
+};
+
+class GapSplitter {
+ public:
+  GapSplitter(const Knowledge& knowledge, const DeviceTimeline& timeline) : m_known(knowledge), m_timeline(timeline) {}
+
+  // The parts of the piece, in order, without holes.
+  std::vector<IdlePart> split(const Piece& piece) {
+    m_parts.clear();
+    if (!piece.gap.after) {
+      rest(piece, piece.time, IdleCause::Unknown, IdleEvidence::NoWork);
+      return m_parts;
+    }
+    const DeviceEvent& event = m_timeline.events[*piece.gap.after];
+    const Launch* launch = m_known.launches.find(m_timeline.process, event.correlation);
+    if (!launch) {
+      rest(piece, piece.time, IdleCause::Unknown, IdleEvidence::NoLaunch);
+    } else if (launch->start > piece.gap.time.start) {
+      const TimePoint launched = std::clamp(launch->start, piece.time.start, piece.time.end);
+      lateHost(piece, {piece.time.start, launched}, *launch);
+      rest(piece, {launched, piece.time.end}, IdleCause::LaunchBound, IdleEvidence::LaunchLatency);
+    } else {
+      queued(piece, event, *launch);
+    }
+    return m_parts;
+  }
+
+ private:
+  // Before the launch: what did its thread do, or where nothing is known of it, the thread before it?
+  void lateHost(const Piece& piece, Interval window, const Launch& launch) {
+    std::vector<HostMoment> moments;
+    const auto take = [&](const HostMoment& moment) { moments.push_back(moment); };
+    m_known.activity.forEach(launch.thread, window, take);
+    if (const Launch* before = launchOf(piece.gap.before); before && before->thread != launch.thread) {
+      std::vector<Interval> known;
+      for (const HostMoment& moment : moments) known.push_back(moment.time);
+      const IntervalSet unknown = IntervalSet::unionOf(std::move(known)).gaps(window);
+      for (const Interval& hole : unknown.parts()) m_known.activity.forEach(before->thread, hole, take);
+      std::sort(moments.begin(), moments.end(),
+                [](const HostMoment& a, const HostMoment& b) { return a.time.start < b.time.start; });
+    }
+    TimePoint at = window.start;
+    for (const HostMoment& moment : moments) {
+      hostMoment({{at, moment.time.start}, {}, {}, false, false});
+      hostMoment(moment);
+      at = moment.time.end;
+    }
+    hostMoment({{at, window.end}, {}, {}, false, false});
+  }
+
+  void hostMoment(const HostMoment& moment) {
+    if (moment.time.empty()) return;
+    if (moment.isBlocked) {
+      return add({moment.time, IdleCause::HostSynchronization, IdleEvidence::BlockingCall, moment.call, moment.range});
+    }
+    IdlePart part{moment.time, IdleCause::Unknown, IdleEvidence::NoHostRecord, moment.call, moment.range};
+    if (moment.isLoading) {
+      part.cause = IdleCause::DataLoading;
+      part.evidence = IdleEvidence::DataRange;
+    } else if (moment.isRecorded()) {
+      part.cause = IdleCause::LaunchBound;
+      part.evidence = IdleEvidence::BusyHost;
+    }
+    const auto overhead = m_known.overhead.find(m_timeline.process);
+    if (overhead == m_known.overhead.end()) return add(part);
+    const IntervalSet inside = overhead->second.clipped(moment.time);
+    for (const Interval& piece : inside.parts()) {
+      IdlePart before = part;
+      before.time = {part.time.start, piece.start};
+      add(before);
+      add({piece, IdleCause::ProfilerOverhead, IdleEvidence::OverheadRecord, part.call, part.range});
+      part.time.start = piece.end;
+    }
+    add(part);
+  }
+
+  // The work was in its stream's queue when the gap began.
+  void queued(const Piece& piece, const DeviceEvent& event, const Launch& launch) {
+    Interval left = piece.time;
+    if (event.kind == GpuEventKind::Communication) {
+      const auto arrival = m_known.queued.lastArrival(m_timeline.process, event.correlation);
+      if (arrival && *arrival > left.start) {
+        const TimePoint until = std::min(*arrival, left.end);
+        rest(piece, {left.start, until}, IdleCause::CommunicationSkew, IdleEvidence::PeerArrival);
+        left.start = until;
+      }
+    }
+    const DeviceEvent* before = piece.gap.before ? &m_timeline.events[*piece.gap.before] : nullptr;
+    const Launch* previous = launchOf(piece.gap.previousOnStream);
+    if (m_known.queued.waitsForEvent(event.stream, previous ? previous->start : kAllTime.start, launch.start)) {
+      rest(piece, left, IdleCause::StreamDependency, IdleEvidence::WaitRecord);
+    } else if (before && before->correlation == event.correlation) {
+      rest(piece, left, IdleCause::Unknown, IdleEvidence::SameGraph);
+    } else if (before && before->stream != event.stream) {
+      rest(piece, left, IdleCause::StreamDependency, IdleEvidence::OtherStream);
+    } else {
+      rest(piece, left, IdleCause::Unknown, IdleEvidence::SameStream);
+    }
+  }
+
+  // One part, beside which stands what the host did for most of it.
+  void rest(const Piece& piece, Interval time, IdleCause cause, IdleEvidence evidence) {
+    IdlePart part{time, cause, evidence, {}, {}};
+    const Launch* launch = launchOf(piece.gap.after);
+    if (!launch) launch = launchOf(piece.gap.before);
+    Duration most;
+    if (launch && !time.empty()) {
+      m_known.activity.forEach(launch->thread, time, [&](const HostMoment& moment) {
+        if (moment.time.length() <= most) return;
+        most = moment.time.length();
+        part.call = moment.call;
+        part.range = moment.range;
+      });
+    }
+    add(part);
+  }
+
+  void add(const IdlePart& part) {
+    if (part.time.empty()) return;
+    if (!m_parts.empty()) {
+      IdlePart& last = m_parts.back();
+      if (std::tie(last.cause, last.evidence, last.call, last.range) ==
+          std::tie(part.cause, part.evidence, part.call, part.range)) {
+        last.time.end = part.time.end;
+        return;
+      }
+    }
+    m_parts.push_back(part);
+  }
+
+  [[nodiscard]] const Launch* launchOf(std::optional<size_t> event) const {
+    return event ? m_known.launches.find(m_timeline.process, m_timeline.events[*event].correlation) : nullptr;
+  }
+
+  const Knowledge& m_known;
+  const DeviceTimeline& m_timeline;
+  std::vector<IdlePart> m_parts;
+};
+
+void count(IdleTotal& total, Duration time) {
+  ++total.gapCount;
+  total.time += time;
+  total.largest = std::max(total.largest, time);
+}
+
+IdleGap summarize(const Piece& piece, const std::vector<IdlePart>& parts, DeviceIdle& device) {
+  IdleGap gap{piece.time, piece.gap.before, piece.gap.after, {}, {}};
+  std::map<std::pair<IdleCause, IdleEvidence>, Duration> byEvidence;
+  std::map<std::pair<StringId, IdleCause>, Duration> byRange;
+  for (const IdlePart& part : parts) {
+    gap.byCause[static_cast<size_t>(part.cause)] += part.time.length();
+    byEvidence[{part.cause, part.evidence}] += part.time.length();
+    byRange[{part.range, part.cause}] += part.time.length();
+  }
+  for (const auto& [key, time] : byEvidence) count(device.byEvidence[key], time);
+  for (const auto& [key, time] : byRange) count(device.byRange[key], time);
+  const auto largest = std::max_element(gap.byCause.begin(), gap.byCause.end());
+  const auto cause = static_cast<IdleCause>(largest - gap.byCause.begin());
+  for (const IdlePart& part : parts) {
+    if (part.cause == cause && part.time.length() > gap.main.time.length()) gap.main = part;
+  }
+  return gap;
+}
+
+std::vector<Piece> piecesOf(const DeviceTimeline& timeline, const IntervalSet& windows) {
+  std::vector<Piece> pieces;
+  for (const WholeGap& gap : gapsOf(timeline)) {
+    const IntervalSet inside = windows.clipped(gap.time);
+    for (const Interval& part : inside.parts()) pieces.push_back({gap, part});
+  }
+  return pieces;
+}
+
+}  // namespace
+
+std::string_view nameOf(IdleCause cause) {
+  static constexpr std::string_view kNames[kIdleCauseCount] = {
+      "host_synchronization", "launch_bound",      "data_loading", "stream_dependency",
+      "communication_skew",   "profiler_overhead", "unknown"};
+  return kNames[static_cast<size_t>(cause)];
+}
+
+std::string_view textOf(IdleEvidence evidence) {
+  static constexpr std::string_view kTexts[] = {"the launching thread was in a call that waits for the device",
+                                                "a record of the profiler's own work",
+                                                "the launching thread was in a range that loads data",
+                                                "the launching thread was in other calls or ranges",
+                                                "from the launch call's begin to the work's start",
+                                                "queued; the collective's last rank arrived meanwhile",
+                                                "queued behind a recorded wait for an event",
+                                                "queued; it follows work of another stream",
+                                                "queued behind work of its own stream",
+                                                "queued behind work of its own graph",
+                                                "nothing is recorded of the launching thread",
+                                                "the launch is not in the trace",
+                                                "no work of the device follows"};
+  return kTexts[static_cast<size_t>(evidence)];
+}
+
+Duration DeviceIdle::total() const {
+  Duration sum;
+  for (const IdleGap& gap : gaps) sum += gap.time.length();
+  return sum;
+}
+
+Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter) {
+  auto windows = findWindows(trace, filter);
+  if (!windows.ok()) return windows.error();
+  auto timelines = loadDeviceTimelines(trace);
+  if (!timelines.ok()) return timelines.error();
+  auto launches = LaunchIndex::load(trace);
+  if (!launches.ok()) return launches.error();
+  auto queued = QueuedWork::load(trace);
+  if (!queued.ok()) return queued.error();
+  auto overhead = loadOverhead(trace);
+  if (!overhead.ok()) return overhead.error();
+  Knowledge known{std::move(launches).value(), std::move(queued).value(), std::move(overhead).value(), {}};
+
+  std::vector<DeviceIdle> devices;
+  std::vector<std::vector<Piece>> pieces;
+  std::map<ThreadId, std::vector<Interval>> interest;
+  for (DeviceTimeline& timeline : timelines.value()) {
+    const auto mine = std::ranges::find(windows.value(), timeline.process, &ProcessWindows::process);
+    if (mine == windows.value().end()) continue;
+    const Interval hull = timeline.hull();
+    const Interval limit{filter.from ? kAllTime.start : hull.start, filter.to ? kAllTime.end : hull.end};
+    pieces.push_back(piecesOf(timeline, mine->gpu.clipped(limit)));
+    for (const Piece& piece : pieces.back()) {
+      for (const auto& event : {piece.gap.before, piece.gap.after}) {
+        if (!event) continue;
+        const Launch* launch = known.launches.find(timeline.process, timeline.events[*event].correlation);
+        if (launch) interest[launch->thread].push_back(piece.time);
+      }
+    }
+    DeviceIdle device;
+    device.rank = timeline.rank;
+    device.timeline = std::move(timeline);
+    devices.push_back(std::move(device));
+  }
+  HostActivity::Moments moments;
+  for (auto& [thread, intervals] : interest) moments[thread] = IntervalSet::unionOf(std::move(intervals));
+  auto activity = HostActivity::load(trace, moments);
+  if (!activity.ok()) return activity.error();
+  known.activity = std::move(activity).value();
+  for (size_t i = 0; i < devices.size(); ++i) {
+    GapSplitter splitter(known, devices[i].timeline);
+    for (const Piece& piece : pieces[i]) {
+      devices[i].gaps.push_back(summarize(piece, splitter.split(piece), devices[i]));
+    }
+  }
+  return devices;
+}
+
+}  // namespace plumb

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Idle time of a device and what delayed it. A gap is a maximal time in which no stream of the device works; what
+// delayed it is what delayed E, the next piece of GPU work of the device, with L the call that launched it:
+//   before L began (when L began inside the gap), by what L's thread did:
+//     host synchronization  it was inside a blocking wait or a blocking copy
+//     profiler overhead     a record of the profiler's own work says so
+//     data loading          it was inside a range, operator or Python function that fetches data
+//     launch-bound          it was in other calls or ranges
+//     unknown               nothing is recorded of it
+//   from L's begin to E's start: launch-bound (the launch's own latency)
+//   when L began before the gap, so that E was queued already:
+//     communication skew    E is a collective and its last rank arrived inside the gap: until then
+//     stream dependency     a wait for an event was enqueued on E's stream before E; without such a record, E follows
+//                           work of another stream (evidence: order)
+//     unknown               E follows work of its own stream, or of its own graph
+//   without a launch in the trace: unknown
+// Moments in which L's thread did nothing that was recorded are looked up on the thread that launched the work before
+// the gap. The parts of all gaps add up to the idle time of the breakdown over the same windows.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analyzer/analyses/device_events.h"
+#include "analyzer/trace/filter.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+enum class IdleCause : uint8_t {
+  HostSynchronization,
+  LaunchBound,
+  DataLoading,
+  StreamDependency,
+  CommunicationSkew,
+  ProfilerOverhead,
+  Unknown
+};
+inline constexpr size_t kIdleCauseCount = 7;
+[[nodiscard]] std::string_view nameOf(IdleCause cause);  // "host_synchronization" …
+
+// What the cause is told by.
+enum class IdleEvidence : uint8_t {
+  BlockingCall,
+  OverheadRecord,
+  DataRange,
+  BusyHost,
+  LaunchLatency,
+  PeerArrival,
+  WaitRecord,
+  OtherStream,
+  SameStream,
+  SameGraph,
+  NoHostRecord,
+  NoLaunch,
+  NoWork
+};
+[[nodiscard]] std::string_view textOf(IdleEvidence evidence);  // a few words for the user
+
+struct IdlePart {
+  Interval time;
+  IdleCause cause = IdleCause::Unknown;
+  IdleEvidence evidence = IdleEvidence::NoLaunch;
+  StringId call, range;  // what ran on the host's thread meanwhile; 0: nothing recorded
+};
+
+struct IdleGap {
+  Interval time;                                  // the part inside the windows
+  std::optional<size_t> before, after;            // indices into the device's events
+  std::array<Duration, kIdleCauseCount> byCause;  // adds up to time
+  IdlePart main;                                  // the longest part of the cause that took most of the gap
+};
+
+struct IdleTotal {
+  int64_t gapCount = 0;
+  Duration time, largest;  // of all gaps, of one
+};
+
+struct DeviceIdle {
+  std::optional<int64_t> rank;
+  DeviceTimeline timeline;
+  std::vector<IdleGap> gaps;  // in order of time
+  std::map<std::pair<IdleCause, IdleEvidence>, IdleTotal> byEvidence;
+  std::map<std::pair<StringId, IdleCause>, IdleTotal> byRange;  // the host's range; 0: nothing recorded
+  [[nodiscard]] Duration total() const;
+};
+
+// One row per device that did anything, in order of rank; limits as in breakDown.
+[[nodiscard]] Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter = {});
+
+}  // namespace plumb

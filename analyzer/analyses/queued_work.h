@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can hold up work that is in its stream's queue already: waits for events of other streams, and ranks that a
+// collective waits for.
+#pragma once
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+class QueuedWork {
+ public:
+  [[nodiscard]] static Result<QueuedWork> load(Trace& trace);
+  // A wait for an event was enqueued on the stream from `after` on, not later than `until` (host times of the calls).
+  [[nodiscard]] bool waitsForEvent(StreamId stream, TimePoint after, TimePoint until) const;
+  // When the last rank of the collective that was launched by the call arrived; none: not one that is matched over
+  // ranks.
+  [[nodiscard]] std::optional<TimePoint> lastArrival(ProcessId process, Correlation correlation) const;
+
+ private:
+  std::unordered_map<StreamId, std::vector<TimePoint>> m_waits;  // sorted
+  std::unordered_map<ProcessId, std::unordered_map<Correlation, TimePoint>> m_arrivals;
+};
+
+}  // namespace plumb
