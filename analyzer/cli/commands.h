@@ -44,6 +44,21 @@ struct ImportArguments {
 };
 [[nodiscard]] int runImport(const ImportArguments& arguments);
 
+struct ExportArguments {
+  std::string file, output;
+  std::string format;          // "chrome" "csv" "parquet" "folded"
+  std::string weight = "gpu";  // folded: "gpu" or "host"
+  bool force = false;
+};
+[[nodiscard]] int runExport(const ExportArguments& arguments);
+
+struct MergeArguments {
+  std::vector<std::string> files;
+  std::string output;
+};
+[[nodiscard]] int runMerge(const MergeArguments& arguments);
+
+[[nodiscard]] bool hasSibling(const char* program);
 // Becomes the program of that name beside this one; returns only when it cannot.
 [[nodiscard]] int becomeSibling(const char* program, const std::vector<std::string>& arguments);
 

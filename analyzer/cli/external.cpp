@@ -18,10 +18,19 @@ int complain(const std::string& message, int code) {
   return code;
 }
 
-int becomeSibling(const char* program, const std::vector<std::string>& arguments) {
+namespace {
+
+std::string siblingPath(const char* program) {
   std::error_code failed;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  const std::string path = (self.parent_path() / program).string();
+  return (std::filesystem::read_symlink("/proc/self/exe", failed).parent_path() / program).string();
+}
+
+}  // namespace
+
+bool hasSibling(const char* program) { return ::access(siblingPath(program).c_str(), X_OK) == 0; }
+
+int becomeSibling(const char* program, const std::vector<std::string>& arguments) {
+  const std::string path = siblingPath(program);
   std::vector<char*> pointers = {const_cast<char*>(program)};
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);

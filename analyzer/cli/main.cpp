@@ -85,6 +85,8 @@ struct Arguments {
   ReportArguments report;
   QueryArguments query;
   ImportArguments import;
+  ExportArguments exporting;
+  MergeArguments merge;
   bool list = false, columns = false;
 };
 
@@ -139,6 +141,27 @@ void describe(CLI::App& app, Arguments& arguments) {
       "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\".\n"
       "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
 
+  CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs");
+  exporting->add_option("FILE", arguments.exporting.file, "trace file")->required();
+  exporting->add_option("-o,--output", arguments.exporting.output, "file or folder to write")->required();
+  exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, folded")
+      ->required()
+      ->check(CLI::IsMember({"chrome", "csv", "parquet", "folded"}));
+  exporting->add_option("--weight", arguments.exporting.weight, "folded: gpu (default) or host time")
+      ->check(CLI::IsMember({"gpu", "host"}));
+  exporting->add_flag("--force", arguments.exporting.force, "replace what is there");
+  exporting->footer(
+      "chrome   trace.json[.gz] for Perfetto; a folder gets a file per rank, as HolisticTraceAnalysis wants them\n"
+      "csv      a folder with a file per view\n"
+      "parquet  a folder with a dataset per view, partitioned by rank, for DuckDB, Spark, Dask\n"
+      "folded   stacks for flamegraph.pl, speedscope, inferno\n"
+      "Example: plumb export run.sqlite --format chrome -o run.json.gz");
+
+  CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes");
+  merge->add_option("FILE", arguments.merge.files, "trace files of one run")->required();
+  merge->add_option("-o,--output", arguments.merge.output, "trace file to make")->required();
+  merge->footer("Example: plumb merge node0.sqlite node1.sqlite -o run.sqlite");
+
   CLI::App* index = app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes");
   index->add_option("FILE", arguments.indexFile, "trace file")->required();
 }
@@ -148,6 +171,8 @@ int runParsed(const CLI::App& app, Arguments& arguments) {
   if (app.got_subcommand("summary")) return summarize(arguments.summaryFile);
   if (app.got_subcommand("query")) return runQuery(arguments.query);
   if (app.got_subcommand("import")) return runImport(arguments.import);
+  if (app.got_subcommand("export")) return runExport(arguments.exporting);
+  if (app.got_subcommand("merge")) return runMerge(arguments.merge);
   if (app.got_subcommand("index")) return becomeSibling("plumb-recorder", {"--finish", arguments.indexFile});
   if (arguments.list) return listReports(arguments.report.folders);
   if (arguments.report.name.empty())
@@ -160,13 +185,13 @@ int runParsed(const CLI::App& app, Arguments& arguments) {
 int run(int argc, char** argv) {
   const std::vector<std::string> all(argv + 1, argv + argc);
   if (!all.empty() && isForLauncher(all[0])) return becomeSibling("plumb-launch", all);
-  constexpr const char* kCommands[] = {"summary", "report", "query", "import", "index"};
+  constexpr const char* kCommands[] = {"summary", "report", "query", "import", "export", "merge", "index"};
   const bool named =
       !all.empty() && !all[0].starts_with('-') && std::ranges::find(kCommands, all[0]) == std::end(kCommands);
   if (named) {
     return complain(
         "There is no command '" + all[0] +
-            "'; there are record, summary, report, query, import, index, doctor and calibrate (plumb --help).",
+            "'; there are record, summary, report, query, import, export, merge, index, doctor and calibrate (plumb --help).",
         kBadInput);
   }
   CLI::App app("Plumbline shows where the time and the memory of a GPU training run go.", "plumb");

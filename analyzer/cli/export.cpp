@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// plumb export, plumb merge
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "analyzer/analyses/analysis_tables.h"
+#include "analyzer/cli/commands.h"
+#include "analyzer/cli/text.h"
+#include "analyzer/cli/version.h"
+#include "analyzer/export/chrome.h"
+#include "analyzer/export/folded.h"
+#include "analyzer/export/merge.h"
+#include "analyzer/export/output_file.h"
+#include "collector/schema/schema.h"
+
+namespace plumb::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+int exportToChrome(Trace& trace, const ExportArguments& arguments) {
+  exports::ChromeOptions options;
+  options.output = arguments.output;
+  options.isFolder = !arguments.output.ends_with(".json") && !arguments.output.ends_with(".json.gz");
+  options.replace = arguments.force;
+  auto written = exports::exportChrome(trace, options);
+  if (!written.ok()) return complain(written.error().message, kFailed);
+  for (const std::string& file : written.value().files) fmt::print("{}\n", escaped(file));
+  fmt::print("{} events in {} file{}: open them in Perfetto (ui.perfetto.dev) or chrome://tracing\n",
+             formatCount(static_cast<int64_t>(written.value().events)), written.value().files.size(),
+             written.value().files.size() == 1 ? "" : "s");
+  return kDone;
+}
+
+int exportToFolded(Trace& trace, const ExportArguments& arguments) {
+  auto out = exports::OutputFile::create(arguments.output, arguments.force);
+  if (!out.ok()) return complain(out.error().message, kFailed);
+  const auto weight = arguments.weight == "host" ? exports::FoldedWeight::Host : exports::FoldedWeight::Gpu;
+  auto lines = exports::exportFolded(trace, weight, out.value());
+  if (!lines.ok()) return complain(lines.error().message, kFailed);
+  if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
+  fmt::print("{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value(), arguments.weight);
+  return kDone;
+}
+
+// The names of the public views.
+std::vector<std::string> viewNames() {
+  std::vector<std::string> names;
+  const std::string_view sql = schema::viewsSql();
+  constexpr std::string_view kCreate = "CREATE VIEW ";
+  for (size_t at = sql.find(kCreate); at != std::string_view::npos; at = sql.find(kCreate, at + 1)) {
+    const size_t first = at + kCreate.size();
+    names.emplace_back(sql.substr(first, sql.find_first_of(" \n", first) - first));
+  }
+  return names;
+}
+
+int exportToCsv(Trace& trace, const ExportArguments& arguments) {
+  std::error_code failed;
+  fs::create_directories(arguments.output, failed);
+  if (failed) {
+    return complain(
+        fmt::format("Cannot create the folder {}: {}; name another place with -o.", arguments.output, failed.message()),
+        kFailed);
+  }
+  const Snapshot snapshot(trace);
+  if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
+  for (const std::string& view : viewNames()) {
+    const std::string path = (fs::path(arguments.output) / (view + ".csv")).string();
+    if (!arguments.force && fs::exists(path, failed)) {
+      return complain(fmt::format("The file {} exists already; name another folder with -o, or add --force.", path),
+                      kFailed);
+    }
+    auto rows = trace.query("SELECT * FROM " + view);
+    if (!rows.ok()) return complain(rows.error().message, kFailed);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wbe"), std::fclose);
+    if (!file) return complain(fmt::format("Cannot write {}: {}.", path, std::strerror(errno)), kFailed);
+    const Status written = writeRows(rows.value(), Format::Csv, {}, file.get());
+    if (!written.ok()) return complain(written.error().message, kFailed);
+    if (std::fflush(file.get()) != 0) {
+      return complain(fmt::format("Cannot write {}: {}.", path, std::strerror(errno)), kFailed);
+    }
+    fmt::print("{}\n", escaped(path));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int runExport(const ExportArguments& arguments) {
+  if (arguments.format == "parquet") {
+    std::vector<std::string> forwarded = {arguments.file, arguments.output};
+    if (arguments.force) forwarded.emplace_back("--force");
+    if (!hasSibling("plumb-parquet")) {
+      return complain(
+          "This build has no Parquet export, because Apache Arrow was not there when it was configured: `./run build` "
+          "fetches it, or use --format csv.",
+          kFailed);
+    }
+    return becomeSibling("plumb-parquet", forwarded);
+  }
+  auto opened = Trace::open(arguments.file);
+  if (!opened.ok()) return complain(opened.error().message, kBadInput);
+  Trace& trace = opened.value();
+  if (arguments.format == "chrome") return exportToChrome(trace, arguments);
+  if (arguments.format == "csv") return exportToCsv(trace, arguments);
+  return exportToFolded(trace, arguments);
+}
+
+int runMerge(const MergeArguments& arguments) {
+  if (arguments.files.size() < 2) return complain("Name two or more trace files to merge.", kBadInput);
+  auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion});
+  if (!merged.ok()) return complain(merged.error().message, kBadInput);
+  for (const std::string& warning : merged.value().warnings) (void)complain(warning, kDone);
+  fmt::print("{}: {} rows of {} files\n", escaped(arguments.output),
+             formatCount(static_cast<int64_t>(merged.value().rows)), arguments.files.size());
+  return kDone;
+}
+
+}  // namespace plumb::cli
