@@ -28,10 +28,12 @@ double medianAfterWarmUp(std::vector<double> milliseconds) {
 const char* explanation(Mistake mistake) {
   switch (mistake) {
     case Mistake::kHalfModel:
-      return "half-model: weights, and AdamW's moments, are rounded to fp16 after each step. The squares of small "
-             "gradients become 0\nin v, updates divide by it and blow up, and small updates vanish in the weights. "
-             "Keep "
-             "them in fp32.";
+      return "half-model: weights, gradients and AdamW's moments are fp16 tensors, half the memory. The square of a "
+             "gradient\nbelow 8e-4 is 0 in v, and epsilon, 1e-8, is 0 too: the update divides by 0. With --epsilon "
+             "1e-4 it "
+             "lives, but an\nupdate smaller than half the distance of two fp16 weights is lost. Keep these tensors in "
+             "fp32 "
+             "and cast for the\nproducts, as autocast does.";
     case Mistake::kBfloat16WithScaler:
       return "bf16-scaler: bf16 has fp32's range, so scaling changes nothing but costs a pass over all gradients and a "
              "wait per step.";
@@ -45,7 +47,7 @@ const char* explanation(Mistake mistake) {
 
 void printZeros(Trainer& trainer, const Options& options) {
   const bool is16Bit = options.precision == Precision::kFloat16 || options.precision == Precision::kBfloat16;
-  if (!is16Bit) return;
+  if (!is16Bit || options.mistake == Mistake::kHalfModel) return;
   const float scale = options.scalesLoss() ? trainer.scaler().scale() : options.initialScale;
   fmt::print("{:<22} {:.2f} % unscaled, {:.2f} % at scale {:.0f}, {:.2f} % in fp32\n", "gradients that are 0",
              100 * trainer.zeroGradients(1.0f, false), 100 * trainer.zeroGradients(scale, false), scale,
@@ -60,6 +62,8 @@ int train(const Options& options) {
     const nn::Range range("setup");
     return std::make_unique<Trainer>(options);
   }();
+  const bool half = options.mistake == Mistake::kHalfModel;
+  if (half) trainer->health();
   std::vector<double> milliseconds;
   StepResult last{};
   const int interval = std::max(1, options.steps / 10);
@@ -69,10 +73,14 @@ int train(const Options& options) {
     last = trainer->step(step);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     milliseconds.push_back(took.count());
+    const HalfHealth health = half ? trainer->health() : HalfHealth{};
     if (step % interval != 0 && step + 1 != options.steps && !last.skipped) continue;
     fmt::print("step {:<4} loss {:.6f}  {:>8.3f} ms", step, last.loss, took.count());
     if (trainer->scalesLoss())
       fmt::print("  scale {:.0f}{}", scale, last.skipped ? "  skipped: a gradient is inf or nan" : "");
+    if (half)
+      fmt::print("  v is 0: {:.1f} %  updates lost: {:.1f} %  weights inf or nan: {:.1f} %", 100 * health.zeroMoments,
+                 100 * health.lostUpdates, 100 * health.nonFinite);
     fmt::print("\n");
   }
   const size_t peak = trainer->memory().atPeak().total();

@@ -17,15 +17,21 @@ using nn::Tensor;
 namespace {
 
 Parameter makeParameter(const Compute& c, const std::string& name, size_t count, uint64_t seed, float scale) {
-  const auto fp32 = [&](Category category, const char* suffix) {
-    return Buffer(c.ledger, c.stream, category, name + suffix, Dtype::kFloat32, count);
+  const auto tensor = [&](Category category, const char* suffix) {
+    return Buffer(c.ledger, c.stream, category, name + suffix, c.parameterDtype, count);
   };
-  Parameter made{name, fp32(Category::kParameter, ""), fp32(Category::kGradient, ""),
-                 fp32(Category::kOptimizerState, ".m"), fp32(Category::kOptimizerState, ".v")};
+  Parameter made{name, tensor(Category::kParameter, ""), tensor(Category::kGradient, ""),
+                 tensor(Category::kOptimizerState, ".m"), tensor(Category::kOptimizerState, ".v")};
   for (const Buffer* zero : {&made.m, &made.v})
     nn::check(cudaMemsetAsync(zero->tensor().data, 0, zero->tensor().bytes(), c.stream),
               "clearing the optimizer's state");
-  nn::initialize(c.stream, made.weight, 0, seed, scale, 0.0f);
+  if (c.parameterDtype == Dtype::kFloat32) {
+    nn::initialize(c.stream, made.weight, 0, seed, scale, 0.0f);
+    return made;
+  }
+  const Buffer exact(c.ledger, c.stream, Category::kWorkspace, name + ".fp32", Dtype::kFloat32, count);
+  nn::initialize(c.stream, exact, 0, seed, scale, 0.0f);
+  nn::cast(c.stream, exact, made.weight);
   return made;
 }
 
@@ -70,7 +76,14 @@ Buffer Linear::backward(const Compute& c, const Tensor& in, int rows, const Tens
     c.gemm.multiply(m_inputs, m_outputs, rows, {in, m_inputs, true}, {gradient, m_outputs},
                     {m_weight.gradient, m_outputs});
   }
-  nn::biasBackward(c.stream, gradient, c.scratch, m_bias.gradient);
+  if (m_bias.gradient.tensor().dtype == Dtype::kFloat32) {
+    nn::biasBackward(c.stream, gradient, c.scratch, m_bias.gradient);
+  } else {
+    const Buffer sums(c.ledger, c.stream, Category::kGradient, m_bias.name + ".sum", Dtype::kFloat32,
+                      m_bias.gradient.tensor().count);
+    nn::biasBackward(c.stream, gradient, c.scratch, sums);
+    nn::cast(c.stream, sums, m_bias.gradient);
+  }
   Buffer inGradient;
   if (wantInput) {
     inGradient = Buffer(c.ledger, c.stream, Category::kActivation, m_name + "/input gradient", c.dtype,

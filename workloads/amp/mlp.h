@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A multi-layer perceptron with ReLU between its layers, in fp32 or under autocast: with a 16-bit compute type, weights
 // are cast once per forward pass, products, biases and activations are 16-bit, weight gradients are 16-bit products
-// cast to fp32 (so that they overflow as autocast's do), bias gradients are summed in fp32.
+// cast to fp32 (so that they overflow as autocast's do), bias gradients are summed in fp32. With a 16-bit parameter
+// type too there is nothing to cast: weights, gradients and the optimizer's state are 16-bit tensors.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -21,9 +22,10 @@ struct Compute {
   nn::MemoryLedger& ledger;
   nn::Gemm& gemm;
   const nn::Tensor& scratch;  // kColumnChunks * the widest layer, floats
+  nn::Dtype parameterDtype = nn::Dtype::kFloat32;
 };
 
-// The fp32 tensors of one parameter.
+// The tensors of one parameter, all of the parameter type that it was made with.
 struct Parameter {
   std::string name;
   nn::Buffer weight, gradient, m, v;
@@ -44,7 +46,7 @@ class Linear {
   Parameter& bias() { return m_bias; }
 
  private:
-  bool isCast(const Compute& c) const { return c.dtype != nn::Dtype::kFloat32; }
+  bool isCast(const Compute& c) const { return c.dtype != m_weight.weight.tensor().dtype; }
   const nn::Tensor& castOf(const Compute& c, const Parameter& parameter, nn::Buffer& to) const;
 
   std::string m_name;

@@ -34,6 +34,9 @@ void addOptions(CLI::App& app, Options& o, Words& words) {
   app.add_option("--steps", o.steps, "training steps (default: 200 on a GPU, 40 on the software device)")
       ->check(positive);
   app.add_option("--lr", o.learningRate, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--epsilon", o.epsilon, "what AdamW adds to its denominators")
+      ->check(CLI::NonNegativeNumber)
+      ->default_str("1e-8");
   app.add_option("--initial-scale", o.initialScale, "loss scale at the start (fp16)")
       ->check(CLI::Range(1.0f, 1e30f))
       ->default_str("65536");
@@ -42,9 +45,9 @@ void addOptions(CLI::App& app, Options& o, Words& words) {
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of the weights and the data")->capture_default_str();
   app.add_option("--wrong", words.wrong,
-                 "a mistake on purpose: half-model rounds weights and optimizer state to fp16 after each step (in fp32 "
-                 "memory), bf16-scaler scales the "
-                 "loss in bf16, fp16-no-scaler does not in fp16; sets --precision")
+                 "a mistake on purpose: half-model keeps weights, gradients and optimizer state in fp16 too, "
+                 "bf16-scaler scales "
+                 "the loss in bf16, fp16-no-scaler does not in fp16; sets --precision")
       ->check(CLI::IsMember({"half-model", "bf16-scaler", "fp16-no-scaler"}))
       ->excludes(precision);
   app.add_option("--device", words.device, "software is the CPU behind CUDA's interfaces")

@@ -16,7 +16,7 @@ const char* precisionName(Precision precision);
 // What people get wrong, on purpose.
 enum class Mistake {
   kNone,
-  kHalfModel,           // weights and optimizer state are kept in fp16 too, and the loss is not scaled
+  kHalfModel,           // model.half(): weights, gradients and optimizer state are fp16 tensors; the loss is not scaled
   kBfloat16WithScaler,  // a scaler that bf16, with fp32's range, has no need of
   kFloat16WithoutScaler
 };
@@ -29,6 +29,7 @@ struct Options {
   int batch = 0;   // 0: decide by the device
   int steps = 0;   // 0: decide by the device
   float learningRate = 1e-3f;
+  float epsilon = 1e-8f;
   float initialScale = 65536.0f;
   int growthInterval = 2000;
   uint64_t seed = 1;

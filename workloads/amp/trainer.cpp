@@ -71,7 +71,12 @@ Trainer::Trainer(const Options& o)
       m_hostY(m_y.tensor().count),
       m_hostLoss(1),
       m_hostFound(1),
-      m_context{dtypeOf(o.precision), m_stream, m_ledger, m_gemm, m_scratch.tensor()},
+      m_context{dtypeOf(o.precision),
+                m_stream,
+                m_ledger,
+                m_gemm,
+                m_scratch.tensor(),
+                o.mistake == Mistake::kHalfModel ? Dtype::kFloat16 : Dtype::kFloat32},
       m_mlp(std::make_unique<Mlp>(m_context, std::vector<int>{o.inputs, o.hidden, o.hidden, o.hidden, 1}, o.seed)),
       m_scaler(o.scalesLoss() ? o.initialScale : 1.0f, o.growthInterval) {
   m_stream.synchronize();
@@ -135,19 +140,47 @@ bool Trainer::unscale() {
 void Trainer::update() {
   nn::AdamwOptions options;
   options.learningRate = m_options.learningRate;
+  options.epsilon = m_options.epsilon;
   ++m_updates;
   for (Parameter* p : m_mlp->parameters()) nn::adamw(m_stream, options, m_updates, p->weight, p->gradient, p->m, p->v);
-  if (m_options.mistake != Mistake::kHalfModel) return;
-  const Range range("round to fp16");
-  for (Parameter* p : m_mlp->parameters())
-    for (const Buffer* values : {&p->weight, &p->m, &p->v}) roundToHalf(*values);
 }
 
-// What a model of fp16 tensors would keep of them.
-void Trainer::roundToHalf(const Tensor& values) {
-  const Buffer half(m_ledger, m_stream, Category::kWorkspace, "in fp16", Dtype::kFloat16, values.count);
-  nn::cast(m_stream, values, half);
-  nn::cast(m_stream, half, values);
+std::vector<float> Trainer::download(const Tensor& tensor) {
+  std::vector<float> values(tensor.count);
+  Buffer exact;
+  if (tensor.dtype != Dtype::kFloat32) {
+    exact = Buffer(m_ledger, m_stream, Category::kWorkspace, "in fp32", Dtype::kFloat32, tensor.count);
+    nn::cast(m_stream, tensor, exact);
+  }
+  copy(values.data(), exact ? exact.tensor().data : tensor.data, values.size() * sizeof(float), cudaMemcpyDeviceToHost,
+       m_stream);
+  m_stream.synchronize();
+  return values;
+}
+
+HalfHealth Trainer::health() {
+  const Range range("health");
+  HalfHealth health{};
+  size_t all = 0;
+  const auto parameters = m_mlp->parameters();
+  m_before.resize(parameters.size());
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    const auto weight = download(parameters[p]->weight), gradient = download(parameters[p]->gradient),
+               v = download(parameters[p]->v);
+    all += weight.size();
+    for (size_t i = 0; i < weight.size(); ++i) {
+      health.nonFinite += !std::isfinite(weight[i]);
+      if (gradient[i] == 0.0f || m_updates == 0) continue;
+      health.zeroMoments += v[i] == 0.0f;
+      health.lostUpdates += !m_before[p].empty() && weight[i] == m_before[p][i];
+    }
+    m_before[p] = weight;
+  }
+  const auto count = static_cast<double>(all);
+  const Range zero("second moments that are 0", static_cast<uint64_t>(health.zeroMoments));
+  const Range lost("weights whose update was lost", static_cast<uint64_t>(health.lostUpdates));
+  const Range broken("weights that are inf or nan", static_cast<uint64_t>(health.nonFinite));
+  return {health.zeroMoments / count, health.lostUpdates / count, health.nonFinite / count};
 }
 
 double Trainer::zeroGradients(float scale, bool exact) {
@@ -161,13 +194,10 @@ double Trainer::zeroGradients(float scale, bool exact) {
   m_mlp->backward(c, std::move(gradient), m_options.batch);
   size_t zeros = 0;
   size_t all = 0;
-  std::vector<float> host;
   for (const Parameter* parameter : m_mlp->parameters()) {
-    host.resize(parameter->gradient.tensor().count);
-    copy(host.data(), parameter->gradient.tensor().data, host.size() * sizeof(float), cudaMemcpyDeviceToHost, m_stream);
-    m_stream.synchronize();
-    zeros += static_cast<size_t>(std::count(host.begin(), host.end(), 0.0f));
-    all += host.size();
+    const std::vector<float> gradients = download(parameter->gradient);
+    zeros += static_cast<size_t>(std::count(gradients.begin(), gradients.end(), 0.0f));
+    all += gradients.size();
   }
   return static_cast<double>(zeros) / static_cast<double>(all);
 }

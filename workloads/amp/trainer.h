@@ -13,6 +13,13 @@ namespace plumb::amp {
 // Made-up regression: count samples of inputs uniform numbers in [-1, 1), and a smooth function of the first four.
 void makeSamples(uint64_t seed, uint64_t firstSample, int count, int inputs, float* x, float* y);
 
+// What fp16 does to a model that is half as a whole; shares of all weights (0 … 1).
+struct HalfHealth {
+  double zeroMoments;  // AdamW's v is 0 though the gradient is not: its square is too small for fp16
+  double lostUpdates;  // the weight is what it was, though its gradient is not 0
+  double nonFinite;    // the weight is inf or nan
+};
+
 struct StepResult {
   float loss;    // mean squared error of the batch, unscaled
   bool skipped;  // a gradient was not finite
@@ -27,6 +34,8 @@ class Trainer {
   StepResult step(int step);
   // Mean squared error in fp32 on samples that training never sees.
   float evaluate();
+  // Of the weights since the last call or the start; reads all of them.
+  HalfHealth health();
 
   // Share of the weights' gradients that are exactly 0 on samples that training never sees, in the precision of the
   // training with the loss multiplied by scale; in fp32 if exact.
@@ -42,7 +51,7 @@ class Trainer {
   void backward(const nn::Tensor& prediction);
   bool unscale();  // whether all gradients are finite
   void update();
-  void roundToHalf(const nn::Tensor& values);
+  std::vector<float> download(const nn::Tensor& tensor);
 
   Options m_options;
   nn::MemoryLedger m_ledger;
@@ -55,6 +64,7 @@ class Trainer {
   std::unique_ptr<Mlp> m_mlp;
   GradScaler m_scaler;
   int m_updates = 0;
+  std::vector<std::vector<float>> m_before;  // each parameter's weights when health() was asked last
 };
 
 }  // namespace plumb::amp

@@ -3,9 +3,13 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <thread>
 
 #include "workloads/nn/error.h"
+#include "workloads/nn/operations.h"
 
 namespace plumb::nn {
 
@@ -31,6 +35,19 @@ std::string deviceName() {
   check(cudaGetDevice(&device), "finding the current device");
   check(cudaGetDeviceProperties(&properties, device), "reading the device's properties");
   return properties.name;
+}
+
+size_t bytesBeyondCaches() {
+  int device = 0, cache = 0;
+  size_t free = 0, total = 0;
+  check(cudaGetDevice(&device), "finding the current device");
+  check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device), "reading the size of the device's cache");
+  check(cudaMemGetInfo(&free, &total), "reading the device's free memory");
+  return std::min(free / 4, std::max(size_t{256} << 20, static_cast<size_t>(cache) / 2 * 3));
+}
+
+void restBeforeTiming() {
+  if (!kernelsAreForGpu()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace plumb::nn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device of this process.
 #pragma once
+#include <cstddef>
 #include <string>
 
 namespace plumb::nn {
@@ -11,5 +12,13 @@ namespace plumb::nn {
 void useDevice(int localRank);
 
 std::string deviceName();
+
+// A working set that the current device's caches do not hold: one and a half times the last of them, at least 256 MiB,
+// at most a quarter of the free memory.
+size_t bytesBeyondCaches();
+
+// On the software device a millisecond of sleep, after which the CPU's scheduler lets short work run through; on a GPU
+// nothing.
+void restBeforeTiming();
 
 }  // namespace plumb::nn

@@ -198,6 +198,32 @@ struct AdamwStep {
   float correction2;  // 1 - beta2^t
 };
 
+// value as a tensor of fp16 would keep it
+__device__ inline float inHalf(float value) { return toFloat(fromFloat<__half>(value)); }
+
+// The same on tensors of fp16, operation by operation as torch.optim.AdamW does it there: each result goes through
+// fp16.
+__global__ void adamwInHalf(__half* weight, const __half* gradient, __half* m, __half* v, size_t count,
+                            AdamwStep step) {
+  const size_t i = firstElement();
+  if (i >= count) return;
+  Floats w = load(weight, i, count);
+  Floats first = load(m, i, count);
+  Floats second = load(v, i, count);
+  const Floats g = load(gradient, i, count);
+  for (int k = 0; k < kPack; ++k) {
+    const float decayed = inHalf(w.values[k] * (1.0f - step.learningRate * step.weightDecay));
+    first.values[k] = inHalf(first.values[k] + (1.0f - step.beta1) * (g.values[k] - first.values[k]));
+    second.values[k] = inHalf(inHalf(second.values[k] * step.beta2) + (1.0f - step.beta2) * g.values[k] * g.values[k]);
+    const float root = inHalf(inHalf(sqrtf(second.values[k])) / sqrtf(step.correction2));
+    const float denominator = inHalf(root + step.epsilon);
+    w.values[k] = decayed - step.learningRate / step.correction1 * (first.values[k] / denominator);
+  }
+  store(weight, i, count, w);
+  store(m, i, count, first);
+  store(v, i, count, second);
+}
+
 __global__ void adamw(float* weight, const float* gradient, float* m, float* v, size_t count, AdamwStep step) {
   const size_t i = firstElement();
   if (i >= count) return;
@@ -257,6 +283,27 @@ __global__ void triad(const float* a, const float* b, float* out, size_t count) 
   const Floats y = load(b, i, count);
   for (int k = 0; k < kPack; ++k) x.values[k] += 3.0f * y.values[k];
   store(out, i, count, x);
+}
+
+// Floats that a block of sumChunks reads.
+inline constexpr size_t kChunk = 16384;
+#ifdef __CUDACC__
+inline constexpr int kChunkThreads = 128;
+#else
+inline constexpr int kChunkThreads = 1;
+#endif
+
+// out[i] = the sum of what thread i reads of in: nothing but reading. count: a multiple of kChunk.
+__global__ void sumChunks(const float* in, float* out) {
+  constexpr size_t kStride = size_t{kChunkThreads} * kPack;
+  const float* chunk = in + blockIdx.x * kChunk;
+  Floats even{}, odd{};
+  for (size_t i = threadIdx.x * kPack; i < kChunk; i += 2 * kStride) {
+    const Floats a = load(chunk + i), b = load(chunk + i + kStride);
+    for (int k = 0; k < kPack; ++k) even.values[k] += a.values[k];
+    for (int k = 0; k < kPack; ++k) odd.values[k] += b.values[k];
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sumOf(even) + sumOf(odd);
 }
 
 // --- embedding

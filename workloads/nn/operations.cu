@@ -38,11 +38,13 @@ SOFTCUDA_KERNEL(kernels::cast<__nv_bfloat16, float>)
 SOFTCUDA_KERNEL(kernels::cast<float, __half>)
 SOFTCUDA_KERNEL(kernels::cast<float, __nv_bfloat16>)
 SOFTCUDA_KERNEL(kernels::adamw)
+SOFTCUDA_KERNEL(kernels::adamwInHalf)
 SOFTCUDA_KERNEL(kernels::scaleAndCheck)
 SOFTCUDA_KERNEL(kernels::initialize)
 SOFTCUDA_KERNEL(kernels::columnFinish)
 SOFTCUDA_KERNEL(kernels::sum)
 SOFTCUDA_KERNEL(kernels::triad)
+SOFTCUDA_KERNEL(kernels::sumChunks)
 
 namespace {
 
@@ -295,6 +297,11 @@ void adamw(cudaStream_t stream, const AdamwOptions& options, int step, const Ten
                                   options.gradientFactor,
                                   1.0f - std::pow(options.beta1, static_cast<float>(step)),
                                   1.0f - std::pow(options.beta2, static_cast<float>(step))};
+  if (weight.dtype == Dtype::kFloat16) {
+    launch(kernels::adamwInHalf, pointwiseGrid(weight.count), kPointwiseThreads, stream, data<__half>(weight),
+           data<__half>(gradient), data<__half>(m), data<__half>(v), weight.count, values);
+    return;
+  }
   launch(kernels::adamw, pointwiseGrid(weight.count), kPointwiseThreads, stream, weight.floats(), gradient.floats(),
          m.floats(), v.floats(), weight.count, values);
 }
@@ -316,6 +323,15 @@ void triad(cudaStream_t stream, const Tensor& a, const Tensor& b, const Tensor& 
   const OperationRange range("triad", 2 * out.count, 3 * out.bytes());
   launch(kernels::triad, pointwiseGrid(out.count), kPointwiseThreads, stream, a.floats(), b.floats(), out.floats(),
          out.count);
+}
+
+static_assert(kReadMultiple == kernels::kChunk);
+size_t readSums(size_t count) { return count / kernels::kChunk * kernels::kChunkThreads; }
+
+void read(cudaStream_t stream, const Tensor& in, const Tensor& sums) {
+  const OperationRange range("read", in.count, in.bytes() + sums.bytes());
+  launch(kernels::sumChunks, dim3(static_cast<unsigned>(in.count / kernels::kChunk)), kernels::kChunkThreads, stream,
+         in.floats(), sums.floats());
 }
 
 }  // namespace plumb::nn

@@ -63,7 +63,8 @@ struct AdamwOptions {
   float weightDecay = 0.01f;
   float gradientFactor = 1.0f;  // gradients are multiplied by it first: one over the loss scale
 };
-// One AdamW step on fp32 tensors; step counts from 1.
+// One AdamW step on fp32 tensors, or, where only fp16 is kept, on fp16 tensors with every intermediate result rounded
+// to fp16 as PyTorch's AdamW does it (gradientFactor has no effect there); step counts from 1.
 void adamw(cudaStream_t stream, const AdamwOptions& options, int step, const Tensor& weight, const Tensor& gradient,
            const Tensor& m, const Tensor& v);
 // gradient *= factor; foundNonFinite[0] becomes 1 if any gradient was inf or nan, else stays.
@@ -73,7 +74,11 @@ void scaleAndCheck(cudaStream_t stream, const Tensor& gradient, float factor, co
 void initialize(cudaStream_t stream, const Tensor& weight, uint64_t firstIndex, uint64_t seed, float scale,
                 float offset);
 
-// out = a + 3 b on fp32: the memory benchmark.
+// Memory benchmarks on fp32. triad: out = a + 3 b. read: sums (readSums(in.count) of them) of pieces of in, whose count
+// is a multiple of kReadMultiple.
 void triad(cudaStream_t stream, const Tensor& a, const Tensor& b, const Tensor& out);
+inline constexpr size_t kReadMultiple = 16384;
+size_t readSums(size_t count);
+void read(cudaStream_t stream, const Tensor& in, const Tensor& sums);
 
 }  // namespace plumb::nn

@@ -54,5 +54,22 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"WrongFp16NoScaler", {"--wrong", "fp16-no-scaler"}, 2, false}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
+// Where everything is fp16, half the memory is saved, and the training is broken; a larger epsilon only hides it.
+TEST(AmpHalfModel, IsHalfInEveryTensorAndBreaksInItsRecording) {
+  constexpr int kHidden = 64, kInputs = 16;
+  constexpr int kParameters = kHidden * (kInputs + 2 * kHidden + 1) + 3 * kHidden + 1;
+  for (const bool breaks : {true, false}) {
+    TemporaryFolder folder;
+    const std::string file = folder.file("trace.sqlite");
+    const Outcome outcome = record(file, {kBin + "/workloads/amp", "--device", "software", "--wrong", "half-model",
+                                          "--hidden", std::to_string(kHidden), "--batch", "64", "--steps",
+                                          std::to_string(kSteps), "--epsilon", breaks ? "1e-8" : "1e-4"});
+    ASSERT_EQ(outcome.exitCode, 0) << outcome.output << outcome.errors;
+    EXPECT_EQ(std::regex_search(outcome.output, std::regex("last loss +-?nan")), breaks) << outcome.output;
+    expectTruth("workloads/amp/half_model.sql", file,
+                {{":steps", kSteps}, {":parameters", kParameters}, {":breaks", breaks}}, 13);
+  }
+}
+
 }  // namespace
 }  // namespace plumb::test

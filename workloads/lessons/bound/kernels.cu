@@ -28,23 +28,98 @@ inline float rowSum(float value) { return value; }
 inline float rowMax(float value) { return value; }
 #endif
 
+// Runs body with the widest vectors that the CPU has and this file knows; body's lambda is LESSON_INLINE.
+#ifdef __CUDACC__
+#define LESSON_INLINE
+template <class Body>
+__device__ inline void wide(const Body& body) {
+  body();
+}
+#else
+#define LESSON_INLINE __attribute__((always_inline))
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+template <class Body>
+__attribute__((target("avx2,fma"))) void wideByAvx2(const Body& body) {
+  body();
+}
+template <class Body>
+inline void wide(const Body& body) {
+  static const bool kHasAvx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  kHasAvx2 ? wideByAvx2(body) : body();
+}
+#else
+template <class Body>
+inline void wide(const Body& body) {
+  body();
+}
+#endif
+#endif
+
 // Independent partial results let the CPU's compiler use vectors; on a GPU the lanes are the vector.
-constexpr int kPartial = kLanes == 1 ? 16 : 1;
+constexpr int kPartial = kLanes == 1 ? 32 : 1;
 
 template <class Term>
-__device__ inline float sumOf(int columns, Term term) {
+__device__ LESSON_INLINE inline float sumOf(int columns, Term term) {
   float partial[kPartial] = {};
-  const int step = kLanes * kPartial;
-  for (int i = static_cast<int>(threadIdx.x) * kPartial; i < columns; i += step)
-    for (int k = 0; k < kPartial; ++k) partial[k] += i + k < columns ? term(i + k) : 0.0f;
+  const int whole = columns / (kLanes * kPartial) * (kLanes * kPartial);
+  for (int i = static_cast<int>(threadIdx.x) * kPartial; i < whole; i += kLanes * kPartial)
+    for (int k = 0; k < kPartial; ++k) partial[k] += term(i + k);
   float sum = 0.0f;
+  for (int i = whole + static_cast<int>(threadIdx.x); i < columns; i += kLanes) sum += term(i);
   for (float value : partial) sum += value;
   return rowSum(sum);
 }
 
 template <class Value>
-__device__ inline void writeRow(int columns, float* out, Value value) {
+__device__ LESSON_INLINE inline float maximumOf(int columns, Value value) {
+  float partial[kPartial];
+  for (float& largest : partial) largest = -3.4e38f;
+  const int whole = columns / (kLanes * kPartial) * (kLanes * kPartial);
+  for (int i = static_cast<int>(threadIdx.x) * kPartial; i < whole; i += kLanes * kPartial)
+    for (int k = 0; k < kPartial; ++k) partial[k] = value(i + k) > partial[k] ? value(i + k) : partial[k];
+  float largest = -3.4e38f;
+  for (int i = whole + static_cast<int>(threadIdx.x); i < columns; i += kLanes) largest = fmaxf(largest, value(i));
+  for (float one : partial) largest = fmaxf(largest, one);
+  return rowMax(largest);
+}
+
+// ahead: what the thread will need next. On the CPU it is fetched meanwhile, since a row's passes over its cached copy
+// would leave the memory idle; a GPU has other warps for that. A prefetch beyond the end of an array is harmless.
+template <class Value>
+__device__ LESSON_INLINE inline void writeRow(int columns, float* out, const float* ahead, Value value) {
+#ifdef __CUDACC__
   for (int i = static_cast<int>(threadIdx.x); i < columns; i += kLanes) out[i] = value(i);
+#else
+  constexpr int kBlock = 64, kLine = 16;
+  int i = 0;
+  for (; i + kBlock <= columns; i += kBlock) {
+    for (int k = 0; ahead && k < kBlock; k += kLine) __builtin_prefetch(ahead + i + k, 0, 2);
+    for (int k = i; k < i + kBlock; ++k) out[k] = value(k);
+  }
+  for (; i < columns; ++i) out[i] = value(i);
+#endif
+}
+
+// exp for x <= 0. The C library's is a call per element on the CPU, which would make softmax a matter of arithmetic;
+// this polynomial is right to about 1e-7 and becomes vector code.
+__device__ LESSON_INLINE inline float exponential(float x) {
+#ifdef __CUDACC__
+  return __expf(x);
+#else
+  x = x < -87.0f ? -87.0f : x;
+  constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const float shifted = x * 1.44269504f + kRounder;
+  const float n = shifted - kRounder;
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  return p * __int_as_float((__float_as_int(shifted) - 0x4b400000 + 127) << 23);
+#endif
 }
 
 __device__ inline int rowIndex() { return static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y); }
@@ -52,33 +127,38 @@ __device__ inline int rowIndex() { return static_cast<int>(blockIdx.x * blockDim
 __global__ void layerNorm(const float* in, float* out, int rows, int columns) {
   const int row = rowIndex();
   if (row >= rows) return;
-  const float* x = in + static_cast<size_t>(row) * columns;
-  const float mean = sumOf(columns, [=](int i) { return x[i]; }) / static_cast<float>(columns);
-  const float variance =
-      sumOf(columns, [=](int i) { return (x[i] - mean) * (x[i] - mean); }) / static_cast<float>(columns);
-  const float inverse = rsqrtf(variance + 1e-5f);
-  writeRow(columns, out + static_cast<size_t>(row) * columns, [=](int i) { return (x[i] - mean) * inverse; });
+  const float* __restrict__ x = in + static_cast<size_t>(row) * columns;
+  float* __restrict__ y = out + static_cast<size_t>(row) * columns;
+  wide([=]() LESSON_INLINE {
+    const float mean = sumOf(columns, [=](int i) LESSON_INLINE { return x[i]; }) / static_cast<float>(columns);
+    const float variance = sumOf(columns, [=](int i) LESSON_INLINE { return (x[i] - mean) * (x[i] - mean); }) /
+                           static_cast<float>(columns);
+    const float inverse = rsqrtf(variance + 1e-5f);
+    writeRow(columns, y, x + columns, [=](int i) LESSON_INLINE { return (x[i] - mean) * inverse; });
+  });
 }
 
 __global__ void softmax(const float* in, float* out, int rows, int columns) {
   const int row = rowIndex();
   if (row >= rows) return;
-  const float* x = in + static_cast<size_t>(row) * columns;
-  float largest = x[0];
-  for (int i = static_cast<int>(threadIdx.x); i < columns; i += kLanes) largest = fmaxf(largest, x[i]);
-  largest = rowMax(largest);
-  float* y = out + static_cast<size_t>(row) * columns;
-  writeRow(columns, y, [=](int i) { return __expf(x[i] - largest); });
-  const float inverse = 1.0f / sumOf(columns, [=](int i) { return y[i]; });
-  writeRow(columns, y, [=](int i) { return y[i] * inverse; });
+  const float* __restrict__ x = in + static_cast<size_t>(row) * columns;
+  float* __restrict__ y = out + static_cast<size_t>(row) * columns;
+  wide([=]() LESSON_INLINE {
+    const float largest = maximumOf(columns, [=](int i) LESSON_INLINE { return x[i]; });
+    writeRow(columns, y, x + columns, [=](int i) LESSON_INLINE { return exponential(x[i] - largest); });
+    const float inverse = 1.0f / sumOf(columns, [=](int i) LESSON_INLINE { return y[i]; });
+    writeRow(columns, y, nullptr, [=](int i) LESSON_INLINE { return y[i] * inverse; });
+  });
 }
 
 __global__ void decodeGemv(const float* matrix, const float* vector, float* out, int rows, int columns) {
   const int row = rowIndex();
   if (row >= rows) return;
   const float* x = matrix + static_cast<size_t>(row) * columns;
-  const float sum = sumOf(columns, [=](int i) { return x[i] * vector[i]; });
-  if (threadIdx.x == 0) out[row] = sum;
+  wide([=]() LESSON_INLINE {
+    const float sum = sumOf(columns, [=](int i) LESSON_INLINE { return x[i] * vector[i]; });
+    if (threadIdx.x == 0) out[row] = sum;
+  });
 }
 
 }  // namespace kernels

@@ -12,6 +12,8 @@ Heap::Heap(std::size_t capacity) {
   for (capacity &= ~(kAlignment - 1); capacity >= kAlignment; capacity = capacity / 2 & ~(kAlignment - 1)) {
     void* memory = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) continue;
+    // As on a GPU, whose pages are 2 MiB: a CPU reads memory about twice as fast that way. Without them it works too.
+    madvise(memory, capacity, MADV_HUGEPAGE);
     m_base = static_cast<std::byte*>(memory);
     m_capacity = capacity;
     insertFree(m_base, capacity);
