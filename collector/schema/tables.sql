@@ -387,7 +387,8 @@ CREATE TABLE communicator_member (
 -- numbers are sequence numbers of collectives; null: not told.
 CREATE TABLE communicator_state (
   communicator_id INTEGER PRIMARY KEY REFERENCES communicator(id),
-  description_id  INTEGER NOT NULL REFERENCES string(id),
+  name_id         INTEGER NOT NULL REFERENCES string(id),  -- what the framework calls it: '74'
+  description_id  INTEGER NOT NULL REFERENCES string(id),  -- and what the program does: 'TENSOR_MODEL_PARALLEL_GROUP'
   last_enqueued   INTEGER,
   last_started    INTEGER,
   last_completed  INTEGER
@@ -396,8 +397,9 @@ CREATE TABLE communicator_state (
 -- How far a collective came, and what it was called with (flight recorder).
 CREATE TABLE collective_state (
   collective_id   INTEGER PRIMARY KEY REFERENCES collective(id),
+  name_id         INTEGER NOT NULL REFERENCES string(id),  -- the framework's: 'nccl:_all_gather_base'
   state           TEXT NOT NULL,                           -- 'scheduled' 'started' 'completed'
-  is_p2p          INTEGER NOT NULL,                        -- 1: send or receive; its sequence counts those only
+  p2p_sequence    INTEGER,                                 -- of sends and receives, counted by each rank; null: a collective
   started_ns      INTEGER,                                 -- when the framework noticed, which can be late
   completed_ns    INTEGER,
   timeout_ns      INTEGER,
@@ -406,11 +408,11 @@ CREATE TABLE collective_state (
   stack_id        INTEGER REFERENCES stack(id)
 );
 
--- What NCCL itself measured of a collective (NCCL Inspector).
+-- What NCCL (its Inspector) or the framework (its flight recorder) measured of a collective, where there is no kernel.
 CREATE TABLE collective_timing (
   collective_id     INTEGER PRIMARY KEY REFERENCES collective(id),
   duration_ns       INTEGER NOT NULL,
-  source            TEXT NOT NULL,                         -- 'kernel_gpu' 'kernel_cpu' 'collective_cpu', '': not told
+  source            TEXT NOT NULL,                         -- NCCL's: 'kernel_gpu' 'kernel_cpu' 'collective_cpu'; 'cuda_events'; '': not told
   algbw_bytes_per_s REAL,
   busbw_bytes_per_s REAL
 );
