@@ -1,26 +1,40 @@
 -- SPDX-License-Identifier: Apache-2.0
--- NVTX ranges
--- How long did each named range take on the host?
+-- Ranges
+-- How long did each named range (NVTX, record_function, step) take on the host, and the work launched in it on the GPU?
+-- by: name, path, instance, all_threads
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- domain: NVTX domain; empty: the default one
--- name: range
+-- name: range; by path: the names of the ranges around it and its own
+-- depth: by path and instance: how many ranges are around it
+-- start_ns (ns): by instance: since the session's start
 -- calls: how many ended
 -- open: how many were still open when the recording ended; they have no duration and count in nothing else
 -- total_ns (ns): sum of the durations on the host; nested ranges count in both
+-- self_ns (ns): without the ranges directly inside, on the same thread
 -- avg_ns (ns): mean duration
 -- median_ns (ns): median duration
 -- min_ns (ns): shortest
 -- max_ns (ns): longest
 -- stddev_ns (ns): sample standard deviation of the durations; empty for one range
 -- share_pct (%): of the range time of this process, nested ranges counted each
-WITH grouped AS (
-  SELECT process_id, domain_id, name_id, count(duration_ns) AS calls, count(*) - count(duration_ns) AS open,
-         sum(duration_ns) AS total_ns, avg(duration_ns) AS avg_ns, median(duration_ns) AS median_ns,
-         min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, stddev(duration_ns) AS stddev_ns
-  FROM range WHERE kind <> 'mark' GROUP BY process_id, domain_id, name_id)
-SELECT p.rank, p.pid, d.text AS domain, s.text AS name, calls, open, total_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns,
-       100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY process_id), 0) AS share_pct
-FROM grouped g JOIN process p ON p.id = g.process_id JOIN string s ON s.id = g.name_id JOIN string d ON d.id = g.domain_id
-WHERE :rank IS NULL OR p.rank = :rank
-ORDER BY p.rank IS NULL, p.rank, p.id, total_ns DESC, name;
+-- gpu_events: kernels, copies and sets whose launch call lies in one of the ranges, on its thread; by all_threads: on any thread of the process
+-- gpu_span_ns (ns): sum over the ranges of first start to last end of that work; empty: none is known
+-- gpu_busy_ns (ns): sum over the ranges of the union of that work: without the gaps in between
+-- gpu_total_ns (ns): sum of the durations of that work
+-- gpu_span_avg_ns (ns): mean span of the ranges that launched work
+-- gpu_span_median_ns (ns): median
+-- gpu_span_max_ns (ns): longest
+WITH chosen AS (
+  SELECT * FROM analysis_ranges(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'name') = 'name'
+  UNION ALL
+  SELECT * FROM analysis_ranges_by_path(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'path'
+  UNION ALL
+  SELECT * FROM analysis_ranges_by_instance(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'instance'
+  UNION ALL
+  SELECT * FROM analysis_ranges_all_threads(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'all_threads'),
+sums AS (SELECT rank, pid, sum(total_ns) AS range_ns FROM chosen GROUP BY rank, pid)
+SELECT rank, pid, domain, name, depth, start_ns, calls, open, total_ns, self_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns,
+       100.0 * total_ns / nullif((SELECT range_ns FROM sums s WHERE s.pid = chosen.pid AND s.rank IS chosen.rank), 0) AS share_pct,
+       gpu_events, gpu_span_ns, gpu_busy_ns, gpu_total_ns, gpu_span_avg_ns, gpu_span_median_ns, gpu_span_max_ns
+FROM chosen;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators: what a framework called (imported traces), and in our own recordings the library calls and the ranges that
+// declare the work of an operation (payload `flops` or `bytes`). Library calls inside such a range are inside it.
+//   self CPU   duration without that of the operators directly inside
+//   self GPU   summed durations of the kernels, copies and sets that it launched itself; total: with the operators
+//   inside
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/analyses/host_forest.h"
+#include "analyzer/analyses/launched_work.h"
+#include "analyzer/analyses/statistics.h"
+#include "analyzer/trace/filter.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+enum class OperatorSource : uint8_t { Framework, Library, Range };
+
+// One call of an operator.
+struct OperatorCall {
+  ProcessId process;
+  OperatorSource source = OperatorSource::Framework;
+  StringId name;
+  int64_t shape = 0;  // framework: key of operator_argument_set, 0: none; library: index for libraryShape
+  ThreadId thread;
+  TimePoint start;
+  Duration cpu, cpuSelf;
+  int64_t parent = -1;  // index of the innermost operator around it
+};
+
+// Every operator of a trace, and which one launched a piece of work.
+class OperatorIndex {
+ public:
+  [[nodiscard]] static Result<OperatorIndex> load(Trace& trace);
+  [[nodiscard]] const std::vector<OperatorCall>& calls() const { return m_calls; }
+  // "m 64 n 32 k 16 bf16"
+  [[nodiscard]] const std::string& libraryShape(int64_t index) const { return m_shapes[static_cast<size_t>(index)]; }
+  // The innermost operator that launched it, as an index of calls().
+  [[nodiscard]] std::optional<size_t> find(const LaunchedWork& work) const;
+
+ private:
+  struct Key {
+    int64_t process, value;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return std::hash<int64_t>{}(key.value * int64_t{0x9e3779b97f4a7} ^ key.process);
+    }
+  };
+  Status loadFramework(Trace& trace);
+  Status loadOwn(Trace& trace);
+  Status loadLibraryCalls(Trace& trace, std::vector<HostNode>& nodes);
+  void addNode(std::vector<HostNode>& nodes, OperatorCall call, int64_t depth);
+
+  std::vector<OperatorCall> m_calls;
+  std::vector<std::string> m_shapes;
+  HostForest m_forest;  // of our own recordings' operators; payload: index
+  std::unordered_map<Key, int64_t, KeyHash> m_byCorrelation;
+};
+
+enum class OperatorGrouping : uint8_t { Name, Shape };
+
+struct OperatorTotals {
+  ProcessId process;
+  const char* source = "";  // "framework", "library", "range"
+  StringId name;
+  std::string shape;  // Shape: of the operands; "": not known
+  Sample cpu;
+  Duration cpuSelf, gpuSelf, gpuTotal;
+  int64_t gpuEventCount = 0;  // total
+};
+
+// Operators that begin in the filter's host windows; in order of rank, the longest self GPU time first.
+[[nodiscard]] Result<std::vector<OperatorTotals>> totalOperators(Trace& trace, const Filter& filter,
+                                                                 OperatorGrouping grouping);
+
+}  // namespace plumb
