@@ -15,7 +15,7 @@
 #include "analyzer/export/folded.h"
 #include "analyzer/export/merge.h"
 #include "analyzer/export/output_file.h"
-#include "collector/schema/schema.h"
+#include "analyzer/export/views.h"
 
 namespace plumb::cli {
 namespace {
@@ -47,18 +47,6 @@ int exportToFolded(Trace& trace, const ExportArguments& arguments) {
   return kDone;
 }
 
-// The names of the public views.
-std::vector<std::string> viewNames() {
-  std::vector<std::string> names;
-  const std::string_view sql = schema::viewsSql();
-  constexpr std::string_view kCreate = "CREATE VIEW ";
-  for (size_t at = sql.find(kCreate); at != std::string_view::npos; at = sql.find(kCreate, at + 1)) {
-    const size_t first = at + kCreate.size();
-    names.emplace_back(sql.substr(first, sql.find_first_of(" \n", first) - first));
-  }
-  return names;
-}
-
 int exportToCsv(Trace& trace, const ExportArguments& arguments) {
   std::error_code failed;
   fs::create_directories(arguments.output, failed);
@@ -69,7 +57,7 @@ int exportToCsv(Trace& trace, const ExportArguments& arguments) {
   }
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  for (const std::string& view : viewNames()) {
+  for (const std::string& view : exports::publicViews()) {
     const std::string path = (fs::path(arguments.output) / (view + ".csv")).string();
     if (!arguments.force && fs::exists(path, failed)) {
       return complain(fmt::format("The file {} exists already; name another folder with -o, or add --force.", path),

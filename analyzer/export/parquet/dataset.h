@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A view as a Parquet dataset partitioned by rank in Hive's way, through Apache Arrow.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "analyzer/trace/trace.h"
+
+namespace plumb::exports {
+
+struct DatasetResult {
+  uint64_t rows = 0;
+  size_t files = 0;  // 0: the view has no rows
+};
+
+// Writes FOLDER/VIEW/rank=N/part-0.parquet; rows without a rank go to rank=__HIVE_DEFAULT_PARTITION__. Columns keep
+// their names and, in their metadata ("unit"), their units. Refuses files that exist unless `replace`.
+[[nodiscard]] Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const std::string& folder,
+                                                 bool replace);
+
+}  // namespace plumb::exports

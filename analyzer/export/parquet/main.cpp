@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// plumb-parquet TRACE FOLDER [--force]: every public view as a Parquet dataset, FOLDER/VIEW/rank=N/part-0.parquet,
+// which DuckDB, Spark, Dask and pandas read as one table with a column rank. A program of its own, so that nothing else
+// needs Apache Arrow; `plumb export --format parquet` starts it.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/export/parquet/dataset.h"
+#include "analyzer/export/views.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb::exports {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kBadInput = 2;
+
+int complain(const std::string& message, int code) {
+  fmt::print(stderr, "plumb: {}\n", message);
+  return code;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const bool force = arguments.size() == 3 && arguments[2] == "--force";
+  if (arguments.size() != 2 && !force) return complain("usage: plumb-parquet TRACE FOLDER [--force]", kBadInput);
+  auto opened = Trace::open(arguments[0]);
+  if (!opened.ok()) return complain(opened.error().message, kBadInput);
+  Trace& trace = opened.value();
+  const Snapshot snapshot(trace);
+  if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
+  for (const std::string& view : publicViews()) {
+    auto written = writeDataset(trace, view, arguments[1], force);
+    if (!written.ok()) return complain(written.error().message, kFailed);
+    if (written.value().files > 0) {
+      fmt::print("{}/{}: {} rows in {} file{}\n", arguments[1], view, written.value().rows, written.value().files,
+                 written.value().files == 1 ? "" : "s");
+    }
+  }
+  return kDone;
+}
+
+}  // namespace
+}  // namespace plumb::exports
+
+int main(int argc, char** argv) {
+  try {
+    return plumb::exports::run({argv + 1, argv + argc});
+  } catch (const std::exception& failure) {
+    return plumb::exports::complain(failure.what(), plumb::exports::kFailed);
+  }
+}
