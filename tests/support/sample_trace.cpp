@@ -266,6 +266,9 @@ class Run {
       rank.host += wait;
     }
     for (const int64_t id : pop()) m_trace.addPayload(id, "payload", step);
+    for (const Rank& rank : m_ranks) {
+      m_trace.addCounter(rank.process, rank.host, "loss", 4.0 / static_cast<double>(step + 1));
+    }
   }
 
   void copyBatch(Rank& rank) {
@@ -289,7 +292,12 @@ class Run {
     rank.computeFree = start + 50 * kMicrosecond;
   }
 
-  void finish() { m_trace.finish(m_options.complete); }
+  void finish() {
+    // The optimizer's only kernel is the only node of a graph.
+    m_trace.execute("UPDATE kernel SET graph_id = 1, graph_node_id = 1, flags = flags | 2 WHERE short_name_id = " +
+                    std::to_string(m_trace.text("adamw")));
+    m_trace.finish(m_options.complete);
+  }
 
   TraceBuilder m_trace;
   SampleOptions m_options;

@@ -241,6 +241,10 @@ void TraceBuilder::addDiagnostic(std::optional<int64_t> process, std::string_vie
           std::string(message)});
 }
 
+void TraceBuilder::addCounter(int64_t process, int64_t startNs, std::string_view name, double value) {
+  insert("counter_sample(process_id, start_ns, name_id, value)", {process, startNs, text(name), value});
+}
+
 void TraceBuilder::addPlugin(int64_t process, std::string_view name, std::string_view state) {
   insert("plugin(process_id, name, version, state)",
          {process, std::string(name), std::string("1"), std::string(state)});

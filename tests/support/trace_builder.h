@@ -109,6 +109,7 @@ class TraceBuilder {
 
   void addDiagnostic(std::optional<int64_t> process, std::string_view severity, std::string_view lane,
                      std::string_view code, int64_t count, std::string_view message);
+  void addCounter(int64_t process, int64_t startNs, std::string_view name, double value);
   void addPlugin(int64_t process, std::string_view name, std::string_view state = "on");
   void setMeta(std::string_view key, std::string_view value);
   // Anything else, for bad input.
