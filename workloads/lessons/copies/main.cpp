@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <thread>
 
 #include "workloads/lessons/common/lesson.h"
 #include "workloads/lessons/common/statistics.h"
+#include "workloads/nn/device.h"
 #include "workloads/nn/memory.h"
 #include "workloads/nn/nvtx.h"
 #include "workloads/nn/operations.h"
@@ -19,12 +23,16 @@ namespace plumb::lessons {
 namespace {
 
 struct Options {
-  int megabytes = 8;  // of one batch
-  int batches = 16;
-  int rounds = 3;
+  int megabytes = 0;  // of one batch; 0: by the device
+  int batches = 0;    // 0: by the device
+  int rounds = 12;
   int passes = 3;  // of the compute over a batch
 };
 Options g_options;
+
+// On the software device a round takes a few milliseconds, which the CPU's scheduler mostly gives without a break.
+int megabytes() { return g_options.megabytes > 0 ? g_options.megabytes : (onGpu() ? 32 : 2); }
+int batches() { return g_options.batches > 0 ? g_options.batches : (onGpu() ? 16 : 4); }
 
 double millisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -34,7 +42,7 @@ double millisecondsSince(std::chrono::steady_clock::time_point start) {
 class Training {
  public:
   Training()
-      : m_count(static_cast<size_t>(g_options.megabytes) * 1024 * 1024 / sizeof(float)),
+      : m_count(static_cast<size_t>(megabytes()) * 1024 * 1024 / sizeof(float)),
         m_out(m_ledger, m_compute, nn::Category::kActivation, "result", nn::Dtype::kFloat32, m_count) {
     for (int i = 0; i < 2; ++i)
       m_batch[i] = nn::Buffer(m_ledger, m_compute, nn::Category::kInput, fmt::format("batch {}", i),
@@ -64,24 +72,37 @@ class Training {
   nn::Buffer m_out;
 };
 
-// ms per batch of one way of feeding the training, the fastest round.
-double timed(const char* name, Training& training, const std::function<void()>& batches) {
-  double fastest = 1e30;
-  for (int round = 0; round < g_options.rounds; ++round) {
-    nn::check(cudaDeviceSynchronize(), "waiting for the device");
-    const nn::Range range(name);
-    const auto start = std::chrono::steady_clock::now();
-    batches();
-    training.computeStream().synchronize();
-    fastest = std::min(fastest, millisecondsSince(start) / g_options.batches);
+// One way of feeding the training.
+struct Way {
+  const char* range;
+  const char* data;  // in the table
+  std::function<void()> batches;
+  double fastest = 1e30;  // ms per batch
+};
+
+// In turn, so that what disturbs one way disturbs all: --rounds, and on until none is faster than before by more than
+// 3 %, four times as many at most. What else the machine does can only add to the fastest.
+void timeInTurn(const Training& training, std::vector<Way>& ways) {
+  int improved = 0;  // the last round in which one was
+  for (int i = 0; i < g_options.rounds || (i < 4 * g_options.rounds && i - improved < g_options.rounds); ++i) {
+    for (Way& way : ways) {
+      nn::check(cudaDeviceSynchronize(), "waiting for the device");
+      nn::restBeforeTiming();
+      const nn::Range range(way.range);
+      const auto start = std::chrono::steady_clock::now();
+      way.batches();
+      training.computeStream().synchronize();
+      const double ms = millisecondsSince(start) / batches();
+      if (ms < 0.97 * way.fastest) improved = i;
+      way.fastest = std::min(way.fastest, ms);
+    }
   }
-  return fastest;
 }
 
 // The copy of batch i + 1 runs beside the compute on batch i; events order the two streams.
 void overlapped(Training& training, const float* from) {
   nn::Event copied[2], consumed[2];
-  for (int i = 0; i < g_options.batches; ++i) {
+  for (int i = 0; i < batches(); ++i) {
     const int slot = i % 2;
     if (i >= 2) consumed[slot].makeWait(training.copyStream());
     training.copy(slot, from, training.copyStream());
@@ -94,7 +115,7 @@ void overlapped(Training& training, const float* from) {
 
 // The same on two streams, but the host waits for the whole device where an event would have done.
 void synchronizedEachTime(Training& training, const float* from) {
-  for (int i = 0; i < g_options.batches; ++i) {
+  for (int i = 0; i < batches(); ++i) {
     training.copy(i % 2, from, training.copyStream());
     nn::check(cudaDeviceSynchronize(), "waiting for the device");
     training.compute(i % 2);
@@ -117,6 +138,14 @@ double hostShareOfCopy(const char* name, Training& training, const float* from) 
   return median(shares);
 }
 
+// A GPU copies with engines of its own. Here a copy needs a CPU core that the kernels leave free.
+std::optional<int> leaveACoreToTheCopies(const nn::DeviceChoice& choice, const std::vector<std::string>&) {
+  if (choice.gpu || std::getenv("SOFTCUDA_THREADS") != nullptr) return std::nullopt;
+  setenv("SOFTCUDA_THREADS", "1", 1);
+  fmt::print("kernels take one CPU core, so that another can copy (SOFTCUDA_THREADS=1)\n");
+  return std::nullopt;
+}
+
 void teach(Checks& checks) {
   Training training;
   const std::vector<float> pageable(training.count(), 1.0f);
@@ -128,30 +157,30 @@ void teach(Checks& checks) {
   training.compute(0);
 
   const auto sameStream = [&](const float* from) {
-    for (int i = 0; i < g_options.batches; ++i) {
+    for (int i = 0; i < batches(); ++i) {
       training.copy(i % 2, from, training.computeStream());
       training.compute(i % 2);
     }
   };
-  const double resident = timed("resident", training, [&] {
-    for (int i = 0; i < g_options.batches; ++i) training.compute(i % 2);
-  });
-  const double fromPageable = timed("pageable", training, [&] { sameStream(pageable.data()); });
-  const double fromPinned = timed("pinned", training, [&] { sameStream(pinned.data()); });
-  const double beside = timed("overlapped", training, [&] { overlapped(training, pinned.data()); });
-  const double waited = timed("synchronized", training, [&] { synchronizedEachTime(training, pinned.data()); });
-
-  fmt::print("{} batches of {} MiB, compute: {} passes over each\n", g_options.batches, g_options.megabytes,
-             g_options.passes);
-  Table table({"data", "ms per batch", "of it for data"});
-  const auto row = [&](const char* name, double ms) {
-    table.add({name, fmt::format("{:.2f}", ms), fmt::format("{:.2f}", ms - resident)});
+  std::vector<Way> ways = {
+      {"resident", "resident on the device",
+       [&] {
+         for (int i = 0; i < batches(); ++i) training.compute(i % 2);
+       }},
+      {"pageable", "pageable, same stream", [&] { sameStream(pageable.data()); }},
+      {"pinned", "pinned, same stream", [&] { sameStream(pinned.data()); }},
+      {"overlapped", "pinned, second stream, events", [&] { overlapped(training, pinned.data()); }},
+      {"synchronized", "pinned, second stream, device synchronized",
+       [&] { synchronizedEachTime(training, pinned.data()); }},
   };
-  row("resident on the device", resident);
-  row("pageable, same stream", fromPageable);
-  row("pinned, same stream", fromPinned);
-  row("pinned, second stream, events", beside);
-  row("pinned, second stream, device synchronized", waited);
+  timeInTurn(training, ways);
+  const double resident = ways[0].fastest, fromPageable = ways[1].fastest, fromPinned = ways[2].fastest,
+               beside = ways[3].fastest, waited = ways[4].fastest;
+
+  fmt::print("{} batches of {} MiB, compute: {} passes over each\n", batches(), megabytes(), g_options.passes);
+  Table table({"data", "ms per batch", "of it for data"});
+  for (const Way& way : ways)
+    table.add({way.data, fmt::format("{:.2f}", way.fastest), fmt::format("{:.2f}", way.fastest - resident)});
   table.print();
 
   const double pageableShare = hostShareOfCopy("pageable async", training, pageable.data());
@@ -160,12 +189,15 @@ void teach(Checks& checks) {
       "\nof the time of one \"asynchronous\" copy, the call itself keeps the host {:.0f} % from pageable memory, "
       "{:.0f} % from pinned\n",
       100.0 * pageableShare, 100.0 * pinnedShare);
-  // On the software device copies, kernels and whatever else runs share the CPU: these times are noise on a busy
-  // machine, and only the recording shows what overlaps.
-  if (onGpu()) {
-    checks.expect(resident < fromPinned && resident < fromPageable, "copying in the compute stream costs time");
+  checks.expect(resident < fromPinned && resident < fromPageable, "copying in the compute stream costs time",
+                fmt::format("{:.2f} against {:.2f} and {:.2f} ms", resident, fromPinned, fromPageable));
+  if (onGpu() || std::thread::hardware_concurrency() > 1) {
     checks.expect(beside < waited, "events between two streams beat synchronizing the device",
                   fmt::format("{:.2f} against {:.2f} ms", beside, waited));
+  } else {
+    fmt::print(
+        "\nNot held against the times here: that overlapping pays, since one CPU core does copies and kernels in "
+        "turn.\n");
   }
   checks.expect(pageableShare > 0.5, "an asynchronous copy from pageable memory is not asynchronous",
                 fmt::format("{:.0f} %", 100.0 * pageableShare));
@@ -181,18 +213,18 @@ int main(int argc, char** argv) {
       argc, argv,
       {"copies", "Copies and streams: resident, pageable and pinned data, overlapped with compute and not.",
        [](CLI::App& app) {
-         app.add_option("--megabytes", g_options.megabytes, "size of a batch in MiB")
-             ->capture_default_str()
+         app.add_option("--megabytes", g_options.megabytes,
+                        "size of a batch in MiB (default: 32 on a GPU, 2 on the software device)")
              ->check(CLI::Range(1, 1024));
-         app.add_option("--batches", g_options.batches, "batches per experiment")
-             ->capture_default_str()
+         app.add_option("--batches", g_options.batches,
+                        "batches per experiment (default: 16 on a GPU, 4 on the software device)")
              ->check(CLI::Range(2, 1000));
-         app.add_option("--rounds", g_options.rounds, "rounds per experiment, the fastest counts")
+         app.add_option("--rounds", g_options.rounds, "rounds at least, the fastest counts")
              ->capture_default_str()
              ->check(CLI::Range(1, 1000));
          app.add_option("--passes", g_options.passes, "passes of the compute over a batch")
              ->capture_default_str()
              ->check(CLI::Range(1, 100));
        },
-       plumb::lessons::teach});
+       plumb::lessons::teach, plumb::lessons::leaveACoreToTheCopies});
 }

@@ -2,12 +2,16 @@
 // Small kernels: an eager chain against one fused kernel, a small batch against a large one, and the chain as a graph.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "workloads/lessons/common/lesson.h"
-#include "workloads/lessons/common/statistics.h"
 #include "workloads/lessons/small_kernels/kernels.h"
+#include "workloads/nn/device.h"
 #include "workloads/nn/memory.h"
 #include "workloads/nn/nvtx.h"
 #include "workloads/nn/operations.h"
@@ -95,22 +99,32 @@ struct Times {
   double host;
 };
 
-Times timed(const std::string& name, Step& step, const std::function<void()>& work) {
-  work();
-  step.stream().synchronize();
-  std::vector<double> steps, hosts;
-  for (int i = 0; i < g_options.steps; ++i) {
-    const nn::Range range(name);
-    const auto start = std::chrono::steady_clock::now();
-    const auto elapsed = [&] {
-      return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    };
-    work();
-    hosts.push_back(elapsed());
-    step.stream().synchronize();
-    steps.push_back(elapsed());
+struct Way {
+  std::string name;
+  std::function<void()> work;
+  Times fastest{1e30, 1e30};
+};
+
+// In turn, so that what disturbs one way disturbs all: --steps times, and on until none is faster than before by more
+// than 3 %, four times as many at most.
+void timeInTurn(Step& step, std::vector<Way>& ways) {
+  int improved = 0;  // the last round in which one was
+  for (int i = 0; i < g_options.steps || (i < 4 * g_options.steps && i - improved < g_options.steps); ++i) {
+    for (Way& way : ways) {
+      const Times before = way.fastest;
+      nn::restBeforeTiming();
+      const nn::Range range(way.name);
+      const auto start = std::chrono::steady_clock::now();
+      const auto elapsed = [&] {
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+      };
+      way.work();
+      way.fastest.host = std::min(way.fastest.host, elapsed());
+      step.stream().synchronize();
+      way.fastest.step = std::min(way.fastest.step, elapsed());
+      if (way.fastest.step < 0.97 * before.step || way.fastest.host < 0.97 * before.host) improved = i;
+    }
   }
-  return {quantile(steps, 0.0), quantile(hosts, 0.0)};
 }
 
 double largestDifference(const std::vector<float>& a, const std::vector<float>& b) {
@@ -130,25 +144,33 @@ void teach(Checks& checks) {
       table.add({std::to_string(rows), way, std::to_string(launches), fmt::format("{:.3f}", times.step),
                  fmt::format("{:.3f}", times.host), fmt::format("{:.3f}", 1000.0 * times.step / rows)});
     };
-    chain[index] = timed(fmt::format("eager, batch {}", rows), step, [&] { step.eager(); });
-    const std::vector<float> expected = step.result();
-    const Times one = timed(fmt::format("fused, batch {}", rows), step, [&] { step.fusedStep(); });
-    const double difference = largestDifference(expected, step.result());
+    const auto resultOf = [&](const std::function<void()>& work) {
+      work();
+      step.stream().synchronize();
+      return step.result();
+    };
+    const std::vector<float> expected = resultOf([&] { step.eager(); });
+    const double difference = largestDifference(expected, resultOf([&] { step.fusedStep(); }));
     step.capture();
-    replay[index] = timed(fmt::format("graph, batch {}", rows), step, [&] { step.replay(); });
+    const double replayed = largestDifference(expected, resultOf([&] { step.replay(); }));
+    std::vector<Way> ways = {{fmt::format("eager, batch {}", rows), [&] { step.eager(); }},
+                             {fmt::format("fused, batch {}", rows), [&] { step.fusedStep(); }},
+                             {fmt::format("graph, batch {}", rows), [&] { step.replay(); }}};
+    timeInTurn(step, ways);
+    chain[index] = ways[0].fastest;
+    const Times one = ways[1].fastest;
+    replay[index] = ways[2].fastest;
     add("eager chain", kChainLaunches * g_options.layers, chain[index]);
     add("fused", g_options.layers, one);
     add("eager chain as a graph", 1, replay[index]);
     checks.expect(difference < 1e-3, fmt::format("batch {}: both give the same result", rows),
                   fmt::format("{:.1e}", difference));
-    checks.expect(largestDifference(expected, step.result()) < 1e-6, fmt::format("batch {}: so does the graph", rows));
-    if (onGpu()) {
-      checks.expect(one.step < chain[index].step, fmt::format("batch {}: fusing pays", rows),
-                    fmt::format("{:.3f} against {:.3f} ms", one.step, chain[index].step));
-      checks.expect(replay[index].host < chain[index].host,
-                    fmt::format("batch {}: a graph costs the host one launch", rows),
-                    fmt::format("{:.3f} against {:.3f} ms", replay[index].host, chain[index].host));
-    }
+    checks.expect(replayed < 1e-6, fmt::format("batch {}: so does the graph", rows));
+    checks.expect(one.step < chain[index].step, fmt::format("batch {}: fusing pays", rows),
+                  fmt::format("{:.3f} against {:.3f} ms", one.step, chain[index].step));
+    checks.expect(replay[index].host < chain[index].host,
+                  fmt::format("batch {}: a graph costs the host one launch", rows),
+                  fmt::format("{:.3f} against {:.3f} ms", replay[index].host, chain[index].host));
     ++index;
   }
   table.print();
@@ -158,8 +180,9 @@ void teach(Checks& checks) {
                   fmt::format("{:.2f} against {:.2f} us", 1000 * perRowSmall, 1000 * perRowLarge));
   } else {
     fmt::print(
-        "\nOn the software device a launch costs a microsecond or two, and the times depend on what else the CPU does: "
-        "only the\nnumber of launches is held against the claim, in the recording.\n");
+        "\nNot held against the times here: that a row of the small batch costs more. A launch on the software device "
+        "costs a\nmicrosecond or two, no more than 64 rows take, and the large batch is longer than the time the CPU's "
+        "scheduler gives\nwithout a break. The recording shows how much of a step is launch.\n");
   }
 }
 
@@ -185,7 +208,7 @@ int main(int argc, char** argv) {
          app.add_option("--layers", g_options.layers, "chains in a step")
              ->capture_default_str()
              ->check(CLI::Range(1, 1000));
-         app.add_option("--steps", g_options.steps, "measured steps")
+         app.add_option("--steps", g_options.steps, "measured steps, at least")
              ->capture_default_str()
              ->check(CLI::Range(3, 10000));
        },
