@@ -9,7 +9,7 @@ namespace plumb::exports {
 
 std::vector<std::string> publicViews() {
   std::vector<std::string> names;
-  const std::string_view sql = schema::viewsSql();
+  const std::string_view sql = schema::ownViewsSql();
   constexpr std::string_view kCreate = "CREATE VIEW ";
   for (size_t at = sql.find(kCreate); at != std::string_view::npos; at = sql.find(kCreate, at + 1)) {
     const size_t first = at + kCreate.size();

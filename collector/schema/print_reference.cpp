@@ -6,6 +6,7 @@
 #include "collector/schema/schema.h"
 
 int main() {
-  const std::string page = plumb::schema::referencePage(plumb::schema::tablesSql(), plumb::schema::viewsSql());
+  const std::string page = plumb::schema::referencePage(plumb::schema::tablesSql(), plumb::schema::ownViewsSql(),
+                                                        plumb::schema::nsysViewsSql());
   return std::fwrite(page.data(), 1, page.size(), stdout) == page.size() ? 0 : 1;
 }

@@ -186,7 +186,7 @@ std::vector<TableDescription> describeViews(std::string_view viewsSql) {
   return views;
 }
 
-std::string referencePage(std::string_view tablesSql, std::string_view viewsSql) {
+std::string referencePage(std::string_view tablesSql, std::string_view viewsSql, std::string_view foreignViewsSql) {
   std::ostringstream page;
   page
       << "<!-- SPDX-License-Identifier: Apache-2.0. Generated from tables.sql and views.sql by plumb_schema_reference. "
@@ -195,6 +195,10 @@ std::string referencePage(std::string_view tablesSql, std::string_view viewsSql)
          "writes.\n\n## Views\n\n```\n"
       << preamble(viewsSql) << "```\n\n";
   for (const TableDescription& view : describeViews(viewsSql)) printTable(page, view, false);
+  page << "## Views under Nsight Systems' names\n\n```\n" << preamble(foreignViewsSql) << "```\n\n";
+  std::string foreign;
+  for (const TableDescription& view : describeViews(foreignViewsSql)) append(foreign, "`" + view.name + "`");
+  page << foreign << "\n\n";
   page << "## Tables\n\n```\n" << preamble(tablesSql) << "```\n\n";
   for (const TableDescription& table : describeTables(tablesSql)) printTable(page, table, true);
   return page.str();

@@ -24,7 +24,8 @@ struct TableDescription {
 [[nodiscard]] std::vector<TableDescription> describeTables(std::string_view tablesSql);
 [[nodiscard]] std::vector<TableDescription> describeViews(std::string_view viewsSql);
 
-// Markdown.
-[[nodiscard]] std::string referencePage(std::string_view tablesSql, std::string_view viewsSql);
+// Markdown. Of the views that stand for another program's tables only the names are listed.
+[[nodiscard]] std::string referencePage(std::string_view tablesSql, std::string_view viewsSql,
+                                        std::string_view foreignViewsSql);
 
 }  // namespace plumb::schema

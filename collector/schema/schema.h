@@ -13,6 +13,9 @@ inline constexpr int32_t kVersion = 1;                 // PRAGMA user_version; C
 // Files of this version that are older than the table lack it, and that is no damage.
 [[nodiscard]] bool isAddedTable(std::string_view name) noexcept;
 [[nodiscard]] std::string_view indexesSql() noexcept;
+// views.sql and nsys_views.sql: every view that a file has.
 [[nodiscard]] std::string_view viewsSql() noexcept;
+[[nodiscard]] std::string_view ownViewsSql() noexcept;
+[[nodiscard]] std::string_view nsysViewsSql() noexcept;
 
 }  // namespace plumb::schema

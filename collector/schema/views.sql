@@ -5,10 +5,12 @@
 -- file from a stranger cannot redefine them.
 
 -- name: the program; duration_ns: until it said goodbye, null while it runs or when it was killed; host, command (argv);
--- local_rank, world_size as torchrun sets them; ended: 'exit' (goodbye said), 'lost' (killed), null (still running).
+-- local_rank, world_size as torchrun sets them; ended: 'exit' (goodbye said), 'lost' (killed), null (still running);
+-- globalPid: the process in the views of nsys_views.sql.
 CREATE VIEW processes AS
 SELECT p.id, p.rank, p.id AS process_id, p.start_ns, p.end_ns - p.start_ns AS duration_ns, s.text AS name,
-       p.pid, p.parent_pid, h.text AS host, c.text AS command, p.local_rank, p.world_size, p.ended
+       p.pid, p.parent_pid, h.text AS host, c.text AS command, p.local_rank, p.world_size, p.ended,
+       CAST(p.id % 127 * 72057594037927936 + 281474976710656 + p.pid % 16777216 * 16777216 AS INTEGER) AS globalPid
 FROM process p JOIN string s ON s.id = p.program_id JOIN string h ON h.id = p.host_id JOIN string c ON c.id = p.command_id;
 
 -- One row per process and device. ordinal: CUPTI's device id; kind: 'gpu' or 'software' (times are CPU times); core_clock_hz,
