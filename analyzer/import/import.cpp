@@ -13,7 +13,13 @@
 
 #include "analyzer/import/chrome_import.h"
 #include "analyzer/import/completion.h"
+#include "analyzer/import/flight_recorder.h"
 #include "analyzer/import/importer.h"
+#include "analyzer/import/memory_timeline.h"
+#include "analyzer/import/nccl_inspector.h"
+#include "analyzer/import/nccl_tests.h"
+#include "analyzer/import/nsys_import.h"
+#include "analyzer/import/pickle_import.h"
 #include "analyzer/import/tally.h"
 #include "analyzer/import/trace_file.h"
 #include "collector/schema/schema.h"
@@ -25,10 +31,20 @@ constexpr size_t kSniffBytes = 1u << 20;
 
 // The first that recognizes a file reads it, so the general ones come last.
 constexpr Importer kImporters[] = {
+    {"pickle", looksLikePickledTrace, readPickledTrace},
+    {"nsys", looksLikeDatabase, readNsysExport},
+    {"nccl-tests", looksLikeNcclTests, readNcclTests},
+    {"flight-recorder", looksLikeFlightRecorderJson, readFlightRecorderJson},
+    {"inspector", looksLikeInspector, readInspector},
+    {"nccl-profiler", looksLikeNcclProfiler, readNcclProfiler},
+    {"memory-timeline", looksLikeMemoryTimeline, readMemoryTimeline},
     {"chrome", looksLikeJson, readChromeTrace},
 };
 
-constexpr std::string_view kWhatCanBe = "name a torch.profiler or Chrome trace (JSON, .gz or .zst)";
+constexpr std::string_view kWhatCanBe =
+    "name a torch.profiler or Chrome trace (JSON, .gz or .zst), an SQLite export of Nsight Systems, a memory snapshot "
+    "or "
+    "raw memory timeline of PyTorch, a flight-recorder dump, output of nccl-tests or of NCCL Inspector";
 
 bool endsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
@@ -91,6 +107,9 @@ class Import {
     if (m_options.progress) {
       context.progress = [this, name = context.name](const ByteSource& source) {
         m_options.progress(name, source.readSoFar(), source.size());
+      };
+      context.progressOf = [this, name = context.name](uint64_t done, uint64_t all) {
+        m_options.progress(name, done, all);
       };
     }
     const std::string_view head = context.source.peek(kSniffBytes);

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events of NCCL's example profiler plugin.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "analyzer/import/losses.h"
+#include "analyzer/import/nccl_inspector.h"
+#include "analyzer/import/nccl_names.h"
+#include "analyzer/import/object_stream.h"
+#include "analyzer/import/plain_json.h"
+#include "analyzer/import/registry.h"
+
+namespace plumb::import {
+namespace {
+
+constexpr LossReason kDamagedEvent = {false, true, "error", "damaged_event",
+                                      "{0} events of {1} are damaged and left out; the first at byte {2} of its data."};
+constexpr LossReason kNoTime = {
+    false, false, "warning", "no_time",
+    "{0} events of {1} have the time 0, which stands for none, and are left out; the first at byte {2} of its data."};
+constexpr LossReason kEndWithoutBegin = {
+    false, false, "warning", "end_without_begin",
+    "{0} ends of {1} have no beginning and are left out; the first at byte {2} of its data."};
+constexpr LossReason kNeverEnded = {true, false, "warning", "never_ended",
+                                    "{0} ranges of {1} begin and have no end with a time."};
+
+constexpr double kLatestUs = 2e15;
+
+// Words that are no JSON become texts: 0x7f00, ncclFloat32, (nil), nan.
+std::string repaired(std::string_view text) {
+  std::string out;
+  bool inText = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (inText) {
+      out += c;
+      if (c == '\\' && i + 1 < text.size()) {
+        out += text[++i];
+      } else if (c == '"') {
+        inText = false;
+      }
+      continue;
+    }
+    const bool isPlain = c == '"' || std::string_view("{}[],: \t\r\n").find(c) != std::string_view::npos;
+    if (isPlain) {
+      inText = c == '"';
+      out += c;
+      continue;
+    }
+    const size_t end = std::min(text.find_first_of(",}] \t\r\n\"", i), text.size());
+    const std::string_view word = text.substr(i, end - i);
+    const bool isNumber = word.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
+    const bool isWord = word == "true" || word == "false" || word == "null";
+    out += isNumber || isWord ? std::string(word) : fmt::format("\"{}\"", word);
+    i = end - 1;
+  }
+  return out;
+}
+
+class Events {
+ public:
+  explicit Events(SourceContext& context) : m_context(context), m_registry(context.file, false) {}
+
+  void take(std::string_view text, uint64_t offset) {
+    ++m_result.events;
+    const PlainDocument document = readPlainJson(repaired(text));
+    const PlainValue& root = document.root();
+    const std::string_view phase = document.text(root, "ph"), name = document.text(root, "name");
+    const PlainValue* ts = document.find(root, "ts");
+    const auto time = ts ? ts->toReal() : std::nullopt;
+    const bool isUsable = !document.problem() && (phase == "b" || phase == "e") && !name.empty() && time &&
+                          *time >= 0 && *time < kLatestUs;
+    if (!isUsable) return m_losses.count(kDamagedEvent, offset);
+    const std::string pid = std::to_string(document.integer(root, "pid").value_or(0));
+    const std::string tid = std::to_string(document.integer(root, "tid").value_or(0));
+    const std::string key =
+        fmt::format("{}\n{}\n{}\n{}", document.text(root, "cat"), pid, document.integer(root, "id").value_or(0), name);
+    const auto ns = static_cast<int64_t>(std::llround(*time * 1000));
+    if (phase == "b") {
+      m_open[key].push_back(begin(document, root, pid, tid, name, ns, offset));
+    } else {
+      end(key, ns, offset);
+    }
+  }
+
+  void noteEnd(const ObjectStreamEnd& end) {
+    m_result.events += end.damaged;
+    m_losses.count(kDamagedEvent, end.firstDamage, end.damaged);
+    for (auto& [key, ranges] : m_open) {
+      for (Range& range : ranges) finishRange(range, 0);
+    }
+  }
+  [[nodiscard]] bool isEmpty() const { return m_stored == 0; }
+
+  [[nodiscard]] SourceResult finish() {
+    m_result.rank = m_context.rank ? m_context.rank : m_result.rank;
+    if (!m_result.rank) m_result.rank = rankInName(m_context.name);
+    m_result.processes = m_registry.processes();
+    if (m_firstNs) m_result.firstNs = *m_firstNs;
+    RunFacts facts;
+    facts.rank = m_result.rank;
+    facts.source = m_context.name;
+    m_registry.write(facts, m_firstNs.value_or(0), m_lastNs);
+    const std::optional<int64_t> process =
+        m_result.processes.empty() ? std::nullopt : std::optional(m_result.processes.front());
+    m_losses.write(m_context.file, process, m_context.name, m_result);
+    if (const auto& problem = m_context.source.problem()) noteCut(m_context, process, *problem, m_result);
+    return std::move(m_result);
+  }
+
+ private:
+  struct Range {
+    int64_t process = 0, thread = 0, start = 0;
+    std::string name, category, arguments;  // arguments: JSON as text, for the payload
+    uint64_t offset = 0;
+    // Of a collective or a transfer.
+    bool isCollective = false;
+    int64_t communicator = 0, sequence = -1, elements = 0, channels = 0;
+    std::optional<int64_t> peer;
+    std::string datatype;
+    std::vector<std::pair<std::string, schema::Value>> payload;
+  };
+
+  Range begin(const PlainDocument& document, const PlainValue& root, const std::string& pid, const std::string& tid,
+              std::string_view name, int64_t start, uint64_t offset) {
+    Range range;
+    range.process = m_registry.process(pid);
+    m_registry.nameProcess(pid, fmt::format("NCCL profiler, pid {}", pid));
+    range.thread = m_registry.thread(range.process, pid, tid);
+    range.start = start;
+    range.name = name;
+    range.category = document.text(root, "cat");
+    range.offset = offset;
+    const PlainValue* arguments = document.find(root, "args");
+    if (!arguments) return range;
+    const auto items = document.items(*arguments);
+    for (size_t i = 0; i + 1 < items.size() && arguments->kind == PlainKind::Dict; i += 2) {
+      if (const auto number = items[i + 1].toInteger()) {
+        range.payload.emplace_back(std::string(items[i].view()), *number);
+      }
+    }
+    const PlainValue* hash = document.find(*arguments, "CommHash");
+    const bool isNumber = hash && (hash->kind == PlainKind::Integer || hash->kind == PlainKind::LongInteger);
+    range.isCollective = isNumber && document.find(*arguments, "Count");
+    if (!range.isCollective) return range;
+    range.communicator = communicator(range.process, hash->integer, document.integer(*arguments, "Rank").value_or(-1));
+    range.sequence = document.integer(*arguments, "SeqNum").value_or(-1);
+    range.elements = std::max<int64_t>(document.integer(*arguments, "Count").value_or(0), 0);
+    range.channels = document.integer(*arguments, "nChannels").value_or(0);
+    range.peer = document.integer(*arguments, "Peer");
+    range.datatype = document.text(*arguments, "Datatype");
+    return range;
+  }
+
+  int64_t communicator(int64_t process, int64_t hash, int64_t rank) {
+    int64_t& id = m_communicators[{process, hash}];
+    if (id != 0) return id;
+    id = m_context.file.rows().nextId<schema::CommunicatorRow>();
+    m_context.file.rows().insert(schema::CommunicatorRow{.id = id,
+                                                         .process_id = process,
+                                                         .hash = hash,
+                                                         .name_id = std::nullopt,
+                                                         .n_ranks = 0,
+                                                         .rank = rank,
+                                                         .n_nodes = 0});
+    return id;
+  }
+
+  void end(const std::string& key, int64_t ns, uint64_t offset) {
+    const auto open = m_open.find(key);
+    if (open == m_open.end() || open->second.empty()) return m_losses.count(kEndWithoutBegin, offset);
+    Range range = std::move(open->second.back());
+    open->second.pop_back();
+    if (ns == 0 || ns < range.start) m_losses.count(kNoTime, offset);
+    if (range.start == 0 && ns > 0) m_losses.count(kNoTime, offset);
+    finishRange(range, ns);
+  }
+
+  // endNs 0: none.
+  void finishRange(Range& range, int64_t endNs) {
+    if (range.start == 0) return m_losses.count(kNoTime, range.offset);
+    auto& file = m_context.file;
+    const bool hasEnd = endNs >= range.start && endNs > 0;
+    if (!hasEnd) m_losses.count(kNeverEnded, range.offset);
+    m_firstNs = std::min(m_firstNs.value_or(range.start), range.start);
+    m_lastNs = std::max({m_lastNs, range.start, endNs});
+    const auto duration = hasEnd ? std::optional(endNs - range.start) : std::nullopt;
+    ++m_stored;
+    const int64_t id = file.rows().nextId<schema::RangeRow>();
+    file.rows().insert(schema::RangeRow{.id = id,
+                                        .process_id = range.process,
+                                        .thread_id = range.thread,
+                                        .end_thread_id = std::nullopt,
+                                        .start_ns = range.start,
+                                        .duration_ns = duration,
+                                        .kind = "start_end",
+                                        .depth = 0,
+                                        .parent_id = std::nullopt,
+                                        .domain_id = file.textId("NCCL"),
+                                        .name_id = file.textId(range.name),
+                                        .category_id = file.textId(range.category),
+                                        .color_argb = std::nullopt});
+    for (const auto& [name, value] : range.payload) {
+      file.rows().insert(schema::RangePayloadRow{.range_id = id, .name_id = file.textId(name), .value = value});
+    }
+    if (range.isCollective) storeCollective(range, duration.value_or(0));
+  }
+
+  void storeCollective(const Range& range, int64_t duration) {
+    auto& file = m_context.file;
+    const std::string_view known = ncclOperation(range.name);
+    const NcclDatatype type = ncclDatatype(range.datatype);
+    file.rows().insert(
+        schema::CollectiveRow{.id = file.rows().nextId<schema::CollectiveRow>(),
+                              .process_id = range.process,
+                              .thread_id = range.thread,
+                              .communicator_id = range.communicator,
+                              .start_ns = range.start,
+                              .duration_ns = duration,
+                              .sequence = range.sequence,
+                              .operation_id = file.textId(known.empty() ? std::string_view(range.name) : known),
+                              .datatype_id = file.textId(type.name),
+                              .element_count = range.elements,
+                              .bytes = ncclBytes(known, range.elements, type.bytes, 0),
+                              .root = std::nullopt,
+                              .peer = range.peer,
+                              .algorithm_id = std::nullopt,
+                              .protocol_id = std::nullopt,
+                              .channels = range.channels > 0 ? std::optional(range.channels) : std::nullopt,
+                              .stream_handle = std::nullopt,
+                              .external_id = std::nullopt});
+  }
+
+  SourceContext& m_context;
+  Registry m_registry;
+  Losses m_losses;
+  SourceResult m_result;
+  std::map<std::string, std::vector<Range>> m_open;
+  std::map<std::pair<int64_t, int64_t>, int64_t> m_communicators;  // by process and hash
+  std::optional<int64_t> m_firstNs;
+  int64_t m_lastNs = 0;
+  uint64_t m_stored = 0;
+};
+
+}  // namespace
+
+bool looksLikeNcclProfiler(std::string_view head, const std::string&) {
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || (head[first] != '[' && head[first] != '{')) return false;
+  const std::string_view start = head.substr(0, 64u << 10);
+  const auto holds = [&](std::string_view mark) { return start.find(mark) != std::string_view::npos; };
+  return holds("\"ph\": \"b\"") &&
+         (holds("\"cat\": \"GROUP_API\"") || holds("\"cat\": \"KERNEL_LAUNCH\"") || holds("\"CommHash\":"));
+}
+
+Result<SourceResult> readNcclProfiler(SourceContext& context) {
+  Events events(context);
+  events.noteEnd(readObjects(context, [&](std::string_view text, uint64_t offset) { events.take(text, offset); }));
+  if (events.isEmpty()) {
+    const auto& problem = context.source.problem();
+    return Error{fmt::format("{} is output of NCCL's profiler plugin, but holds no event that can be read{}{}.",
+                             context.path, problem ? ": " : "", problem.value_or(""))};
+  }
+  return events.finish();
+}
+
+}  // namespace plumb::import

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON objects of a source one after the other, whatever stands between them. An object that is not closed before
+// the next line begins with '{' is damaged and costs only itself.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "analyzer/import/importer.h"
+
+namespace plumb::import {
+
+struct ObjectStreamEnd {
+  bool isCut = false;        // the last object is not complete
+  uint64_t damaged = 0;      // objects that are not closed, the last one of a cut source included
+  uint64_t firstDamage = 0;  // its offset
+  uint64_t bytes = 0;
+};
+
+// take(object, offset): the text from '{' to its '}'.
+[[nodiscard]] ObjectStreamEnd readObjects(SourceContext& context,
+                                          const std::function<void(std::string_view, uint64_t)>& take);
+
+}  // namespace plumb::import

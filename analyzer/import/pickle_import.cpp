@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/pickle_import.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "analyzer/import/flight_recorder.h"
+#include "analyzer/import/losses.h"
+#include "analyzer/import/memory_snapshot.h"
+#include "analyzer/import/pickle.h"
+
+namespace plumb::import {
+
+bool looksLikePickledTrace(std::string_view head, const std::string&) { return looksLikePickle(head); }
+
+Result<SourceResult> readPickledTrace(SourceContext& context) {
+  auto bytes = readWhole(context, kMostPickleBytes);
+  if (!bytes.ok()) return bytes.error();
+  const auto problem = context.source.problem();
+  auto document = readPickle(std::move(bytes).value());
+  if (!document.ok()) return Error{fmt::format("{} is not read: {}.", context.path, document.error().message)};
+  if (problem) document.value().setProblem(*problem);
+  if (isMemorySnapshot(document.value())) return readMemorySnapshot(context, document.value());
+  if (isFlightRecorderDump(document.value())) return readFlightRecorderDump(context, document.value());
+  const auto& broken = document.value().problem();
+  if (broken) return Error{fmt::format("{} holds nothing that can be read: {}.", context.path, *broken)};
+  return Error{fmt::format(
+      "{} is a Python pickle, but neither a memory snapshot nor a flight-recorder dump of PyTorch.", context.path)};
+}
+
+}  // namespace plumb::import

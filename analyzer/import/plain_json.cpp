@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/plain_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace plumb::import {
+namespace {
+
+using Json = nlohmann::json;
+
+// The parser's events into a document; the parser keeps no stack of its own on the machine's stack, nor does this.
+class Builder : public nlohmann::json_sax<Json> {
+ public:
+  explicit Builder(PlainDocument& document) : m_document(document) {}
+
+  bool null() override { return add(PlainValue()); }
+  bool boolean(bool value) override { return addInteger(value ? 1 : 0, PlainKind::Boolean); }
+  bool number_integer(number_integer_t value) override { return addInteger(value, PlainKind::Integer); }
+  bool number_unsigned(number_unsigned_t value) override {
+    const bool fits = value <= static_cast<number_unsigned_t>(INT64_MAX);
+    return addInteger(static_cast<int64_t>(value), fits ? PlainKind::Integer : PlainKind::LongInteger);
+  }
+  bool number_float(number_float_t value, const string_t&) override {
+    PlainValue real;
+    real.kind = PlainKind::Real;
+    real.real = value;
+    return add(real);
+  }
+  bool string(string_t& value) override { return add(m_document.makeText(std::move(value))); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(size_t) override { return open(PlainKind::Dict); }
+  bool start_array(size_t) override { return open(PlainKind::List); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    m_key = m_document.makeText(std::move(name));
+    return true;
+  }
+  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    m_document.setProblem(fmt::format("its JSON ends early or is damaged at byte {}", position));
+    for (const PlainValue& container : m_open) m_document.markCut(container);
+    return false;
+  }
+
+ private:
+  bool addInteger(int64_t number, PlainKind kind) {
+    PlainValue value;
+    value.kind = kind;
+    value.integer = number;
+    return add(value);
+  }
+  bool add(const PlainValue& value) {
+    if (m_open.empty()) {
+      m_document.setRoot(value);
+      return true;
+    }
+    auto& items = m_document.mutableItems(m_open.back());
+    if (m_open.back().kind == PlainKind::Dict) items.push_back(m_key);
+    items.push_back(value);
+    return true;
+  }
+  bool open(PlainKind kind) {
+    const PlainValue container = m_document.makeContainer(kind, 0);
+    (void)add(container);
+    m_open.push_back(container);
+    return true;
+  }
+  bool close() {
+    m_open.pop_back();
+    return true;
+  }
+
+  PlainDocument& m_document;
+  std::vector<PlainValue> m_open;
+  PlainValue m_key;
+};
+
+}  // namespace
+
+PlainDocument readPlainJson(const std::string& text) {
+  PlainDocument document;
+  Builder builder(document);
+  (void)Json::sax_parse(text, &builder);
+  return document;
+}
+
+}  // namespace plumb::import
