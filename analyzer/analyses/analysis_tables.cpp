@@ -12,6 +12,7 @@
 #include "analyzer/analyses/breakdown.h"
 #include "analyzer/analyses/collectives_tables.h"
 #include "analyzer/analyses/host_tables.h"
+#include "analyzer/analyses/hta/hta_tables.h"
 #include "analyzer/analyses/idle_tables.h"
 #include "analyzer/analyses/kernel_tables.h"
 #include "analyzer/analyses/memory.h"
@@ -182,7 +183,8 @@ Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
 
 Status registerAnalysisTables(Trace& trace) {
   const std::span<const AnalysisTable> kFamilies[] = {kTables, collectivesTables(), hostTables(), kernelTables(),
-                                                      idleTables()};
+                                                      idleTables(),
+                                                      htaTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
       Status added =

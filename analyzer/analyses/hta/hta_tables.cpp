@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/hta/hta_tables.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/analyses/hta/hta_breakdown.h"
+#include "analyzer/analyses/hta/hta_launches.h"
+
+namespace plumb {
+namespace {
+
+Result<hta::Run> loadRun(Trace& trace, const Filter& filter, const char* table) {
+  if (const Status whole = wholeTimeOnly(filter, table); !whole.ok()) return whole.error();
+  return hta::load(trace, filter.rank);
+}
+
+AnalysisRows temporalRows(Trace& trace, const Filter& filter) {
+  auto run = loadRun(trace, filter, "hta_temporal_breakdown");
+  if (!run.ok()) return run.error();
+  std::vector<CellRow> rows;
+  for (const hta::Rank& rank : run.value().ranks) {
+    const auto time = hta::temporalBreakdown(rank);
+    if (!time) continue;
+    const auto percent = [&](int64_t part) {
+      return time->kernel == 0
+                 ? Cell(nullptr)
+                 : Cell(hta::rounded(100 * (static_cast<double>(part) / static_cast<double>(time->kernel)), 2));
+    };
+    rows.push_back({cell(rank.rank), time->idle, time->compute, time->nonCompute, time->kernel, percent(time->idle),
+                    percent(time->compute), percent(time->nonCompute)});
+  }
+  return rows;
+}
+
+AnalysisRows overlapRows(Trace& trace, const Filter& filter) {
+  auto run = loadRun(trace, filter, "hta_overlap");
+  if (!run.ok()) return run.error();
+  std::vector<CellRow> rows;
+  for (const hta::Rank& rank : run.value().ranks) rows.push_back({cell(rank.rank), cell(hta::overlapPercent(rank))});
+  return rows;
+}
+
+AnalysisRows idleRows(Trace& trace, const Filter& filter) {
+  auto run = loadRun(trace, filter, "hta_idle_time");
+  if (!run.ok()) return run.error();
+  std::vector<CellRow> rows;
+  for (const hta::Rank& rank : run.value().ranks) {
+    for (const hta::StreamIdle& idle : hta::idleTime(rank)) {
+      rows.push_back({cell(rank.rank), idle.stream, textCell(idle.category), idle.time, cell(idle.ratio)});
+    }
+  }
+  return rows;
+}
+
+AnalysisRows kernelTypeRows(Trace& trace, const Filter& filter) {
+  auto run = loadRun(trace, filter, "hta_kernel_types");
+  if (!run.ok()) return run.error();
+  std::vector<std::pair<std::string, int64_t>> times;
+  int64_t total = 0;
+  for (const auto& [name, time] : hta::kernelTypeTimes(run.value().ranks)) {
+    times.emplace_back(name, time);
+    total += time;
+  }
+  std::stable_sort(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<CellRow> rows;
+  for (const auto& [name, time] : times) {
+    const double share = static_cast<double>(time) / static_cast<double>(total);
+    rows.push_back({name, time, total == 0 ? Cell(nullptr) : Cell(hta::rounded(share * 100, 1))});
+  }
+  return rows;
+}
+
+AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
+  auto run = loadRun(trace, filter, "hta_kernels");
+  if (!run.ok()) return run.error();
+  std::vector<CellRow> rows;
+  for (const hta::Rank& rank : run.value().ranks) {
+    for (const hta::KernelRow& kernel : hta::kernelBreakdown(run.value(), rank)) {
+      rows.push_back({cell(rank.rank), textCell(hta::nameOf(kernel.type)), kernel.name, kernel.sum, kernel.max,
+                      kernel.min, kernel.stddev, kernel.mean});
+    }
+  }
+  return rows;
+}
+
+AnalysisRows launchRows(Trace& trace, const Filter& filter) {
+  constexpr int64_t kLongCall = 50, kLongDelay = 100;  // us
+  auto run = loadRun(trace, filter, "hta_launch_stats");
+  if (!run.ok()) return run.error();
+  std::vector<CellRow> rows;
+  for (const hta::Rank& rank : run.value().ranks) {
+    for (const hta::LaunchRow& launch : hta::launchStatistics(rank)) {
+      rows.push_back({cell(rank.rank), launch.correlation, launch.cpu, launch.gpu, launch.delay,
+                      int64_t{launch.cpu <= kLongCall && launch.gpu < launch.cpu}, int64_t{launch.cpu > kLongCall},
+                      int64_t{launch.delay > kLongDelay}});
+    }
+  }
+  return rows;
+}
+
+void append(CellRow& row, const hta::Description& d) {
+  for (Cell value :
+       {Cell(d.count), Cell(d.mean), cell(d.std), Cell(d.min), Cell(d.p25), Cell(d.p50), Cell(d.p75), Cell(d.max)}) {
+    row.push_back(std::move(value));
+  }
+}
+
+AnalysisRows queueRows(Trace& trace, const Filter& filter) {
+  auto run = loadRun(trace, filter, "hta_queue_length");
+  if (!run.ok()) return run.error();
+  std::vector<CellRow> rows;
+  for (const hta::Rank& rank : run.value().ranks) {
+    for (const hta::QueueRow& queue : hta::queueLengths(rank)) {
+      CellRow row{cell(rank.rank), queue.stream};
+      append(row, queue.length);
+      row.push_back(queue.blocked);
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+AnalysisRows bandwidthRows(Trace& trace, const Filter& filter) {
+  auto run = loadRun(trace, filter, "hta_memory_bandwidth");
+  if (!run.ok()) return run.error();
+  std::vector<CellRow> rows;
+  for (const hta::Rank& rank : run.value().ranks) {
+    for (const auto& [name, bandwidth] : hta::memoryBandwidths(run.value(), rank)) {
+      CellRow row{cell(rank.rank), name};
+      append(row, bandwidth);
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+AnalysisRows stepRows(Trace& trace, const Filter& filter) {
+  auto run = loadRun(trace, filter, "hta_steps");
+  if (!run.ok()) return run.error();
+  std::vector<CellRow> rows;
+  for (const hta::Rank& rank : run.value().ranks) {
+    for (const int64_t step : rank.steps) rows.push_back({cell(rank.rank), step});
+  }
+  return rows;
+}
+
+constexpr AnalysisTable kTables[] = {
+    {"hta_temporal_breakdown",
+     "rank INTEGER, idle_time_us INTEGER, compute_time_us INTEGER, non_compute_time_us INTEGER, kernel_time_us INTEGER,"
+     " idle_time_pctg REAL, compute_time_pctg REAL, non_compute_time_pctg REAL",
+     temporalRows},
+    {"hta_overlap", "rank INTEGER, comp_comm_overlap_pctg REAL", overlapRows},
+    {"hta_idle_time", "rank INTEGER, stream INTEGER, idle_category TEXT, idle_time_us INTEGER, idle_time_ratio REAL",
+     idleRows},
+    {"hta_kernel_types", "kernel_type TEXT, sum_us INTEGER, percentage REAL", kernelTypeRows},
+    {"hta_kernels",
+     "rank INTEGER, kernel_type TEXT, name TEXT, sum_us REAL, max_us REAL, min_us REAL, stddev_us REAL, mean_us REAL",
+     kernelRows},
+    {"hta_launch_stats",
+     "rank INTEGER, correlation INTEGER, cpu_duration_us INTEGER, gpu_duration_us INTEGER, launch_delay_us INTEGER,"
+     " short_kernel INTEGER, runtime_outlier INTEGER, launch_delay_outlier INTEGER",
+     launchRows},
+    {"hta_queue_length",
+     "rank INTEGER, stream INTEGER, points INTEGER, mean REAL, std REAL, min REAL, p25 REAL, p50 REAL, p75 REAL,"
+     " max REAL, blocked_us INTEGER",
+     queueRows},
+    {"hta_memory_bandwidth",
+     "rank INTEGER, name TEXT, points INTEGER, mean REAL, std REAL, min REAL, p25 REAL, p50 REAL, p75 REAL, max REAL",
+     bandwidthRows},
+    {"hta_steps", "rank INTEGER, step INTEGER", stepRows},
+};
+
+}  // namespace
+
+std::span<const AnalysisTable> htaTables() noexcept { return kTables; }
+
+}  // namespace plumb

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/hta/hta_trace.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+namespace plumb::hta {
+namespace {
+
+bool startsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+int64_t floorToUs(int64_t ns) { return ns >= 0 ? ns / 1000 : -((999 - ns) / 1000); }
+int64_t ceilToUs(int64_t ns) { return -floorToUs(-ns); }
+
+struct Microseconds {
+  int64_t ts, dur;
+};
+
+class Loader {
+ public:
+  explicit Loader(Trace& trace) : m_trace(trace), m_origin(trace.info().sessionStartRealtimeNs) {}
+
+  Result<Run> run(std::optional<int64_t> rank) {
+    for (const Process& process : m_trace.processes()) {
+      m_rankOf[process.id] = m_run.ranks.size();
+      m_run.ranks.push_back({process.id, process.rank, {}, {}, {}});
+    }
+    for (const Status& read : {readWork(), readWaits(), readCalls(), readSteps()}) {
+      if (!read.ok()) return read.error();
+    }
+    for (Rank& one : m_run.ranks) {
+      toFileOrder(one.work);
+      link(one);
+      if (m_stepNames.size() >= 2) dropLastStep(one);
+      for (const auto& [start, number] : m_steps[one.process]) {
+        if (m_stepNames.size() < 2 || start < m_lastStep[one.process]) one.steps.push_back(number);
+      }
+      std::sort(one.steps.begin(), one.steps.end());
+      one.steps.erase(std::unique(one.steps.begin(), one.steps.end()), one.steps.end());
+    }
+    std::erase_if(m_run.ranks, [&](const Rank& one) {
+      return (rank && one.rank != rank) || (one.work.empty() && one.calls.empty());
+    });
+    return std::move(m_run);
+  }
+
+ private:
+  // Rounded as it rounds, in the source's own clock.
+  [[nodiscard]] Microseconds rounded(int64_t startNs, int64_t durationNs) const {
+    const int64_t ts = ceilToUs(m_origin + startNs);
+    return {ts - m_origin / 1000, floorToUs(m_origin + startNs + durationNs) - ts};
+  }
+  Rank* rankOf(ProcessId process) {
+    const auto found = m_rankOf.find(process);
+    return found == m_rankOf.end() ? nullptr : &m_run.ranks[found->second];
+  }
+  size_t nameOf(const std::string& name) {
+    const auto [known, isNew] = m_names.emplace(name, m_run.names.size());
+    if (isNew) m_run.names.push_back(name);
+    return known->second;
+  }
+
+  void add(Statement& row, WorkKind kind, const std::string& name, double bytes) {
+    Rank* rank = rankOf(row.id<ProcessId>(0));
+    if (!rank || row.isNull(1) || row.integer(1) < 0 || !isUsableTime(row.integer(3), row.integer(4))) return;
+    const Microseconds time = rounded(row.integer(3), row.integer(4));
+    Work work;
+    work.ts = time.ts;
+    work.dur = time.dur;
+    work.stream = row.integer(1);
+    work.correlation = row.integer(2);
+    work.name = nameOf(name);
+    work.type = kernelTypeOf(name);
+    work.kind = kind;
+    if (row.integer(4) > 0) work.bandwidth = bytes / static_cast<double>(row.integer(4));
+    rank->work.push_back(work);
+  }
+
+  Status readWork() {
+    auto kernels = m_trace.query(
+        "SELECT k.process_id, s.number, k.correlation, k.start_ns, k.duration_ns, k.name_id FROM main.kernel k"
+        " JOIN main.stream s ON s.id = k.stream_id WHERE k.flags & 1 = 0 ORDER BY k.id");
+    if (!kernels.ok()) return kernels.error();
+    while (kernels.value().next()) {
+      add(kernels.value(), WorkKind::Kernel, std::string(m_trace.text(kernels.value().id<StringId>(5))), 0);
+    }
+    if (Status status = kernels.value().status(); !status.ok()) return status;
+    auto copies = m_trace.query(
+        "SELECT k.process_id, s.number, k.correlation, k.start_ns, k.duration_ns, k.copy_kind, k.source_kind,"
+        " k.target_kind, k.bytes FROM main.memory_copy k JOIN main.stream s ON s.id = k.stream_id"
+        " WHERE k.flags & 1 = 0 ORDER BY k.id");
+    if (!copies.ok()) return copies.error();
+    Statement& copy = copies.value();
+    while (copy.next()) {
+      add(copy, WorkKind::Copy, copyName(copy.integer(5), copy.integer(6), copy.integer(7)), copy.real(8));
+    }
+    if (Status status = copy.status(); !status.ok()) return status;
+    auto sets = m_trace.query(
+        "SELECT k.process_id, s.number, k.correlation, k.start_ns, k.duration_ns, k.memory_kind, k.bytes"
+        " FROM main.memory_set k JOIN main.stream s ON s.id = k.stream_id WHERE k.flags & 1 = 0 ORDER BY k.id");
+    if (!sets.ok()) return sets.error();
+    Statement& set = sets.value();
+    while (set.next()) {
+      add(set, WorkKind::Set, "Memset (" + std::string(memoryName(set.integer(5))) + ")", set.real(6));
+    }
+    return set.status();
+  }
+
+  Status readWaits() {
+    static constexpr std::array<const char*, 5> kNames = {"Unknown Sync", "Event Sync", "Stream Wait Event",
+                                                          "Stream Sync", "Context Sync"};
+    auto waits = m_trace.query(
+        "SELECT y.process_id, s.number, y.correlation, y.start_ns, y.duration_ns, y.kind FROM main.synchronization y"
+        " JOIN main.stream s ON s.id = y.stream_id ORDER BY y.id");
+    if (!waits.ok()) return waits.error();
+    while (waits.value().next()) {
+      const int64_t kind = waits.value().integer(5);
+      add(waits.value(), WorkKind::Wait, kNames[kind > 0 && kind < 5 ? static_cast<size_t>(kind) : 0], 0);
+    }
+    return waits.value().status();
+  }
+
+  Status readCalls() {
+    static const std::set<std::string, std::less<>> kLaunches = {"cudaLaunchKernel", "cudaLaunchKernelExC",
+                                                                 "cudaMemcpyAsync", "cudaMemsetAsync"};
+    static const std::set<std::string, std::less<>> kQueued = {
+        "cudaMemsetAsync", "cudaMemcpyAsync", "cudaLaunchKernel", "cudaLaunchKernelExC",      "cuLaunchKernel",
+        "hipLaunchKernel", "hipMemsetAsync",  "hipMemcpyAsync",   "hipExtModuleLaunchKernel", "hipMemcpyWithStream"};
+    struct Known {
+      bool isLaunch, isQueued;
+    };
+    std::unordered_map<StringId, Known> names;
+    auto calls = m_trace.query(
+        "SELECT process_id, correlation, start_ns, duration_ns, name_id FROM main.api_call"
+        " ORDER BY id");
+    if (!calls.ok()) return calls.error();
+    Statement& row = calls.value();
+    while (row.next()) {
+      Rank* rank = rankOf(row.id<ProcessId>(0));
+      if (!rank || !isUsableTime(row.integer(2), row.integer(3))) continue;
+      auto name = names.find(row.id<StringId>(4));
+      if (name == names.end()) {
+        const std::string_view text = m_trace.text(row.id<StringId>(4));
+        name = names.emplace(row.id<StringId>(4), Known{kLaunches.count(text) > 0, kQueued.count(text) > 0}).first;
+      }
+      const Microseconds time = rounded(row.integer(2), row.integer(3));
+      rank->calls.push_back({time.ts, time.dur, row.integer(1), name->second.isLaunch, name->second.isQueued});
+    }
+    return row.status();
+  }
+
+  // The copies of the ranges that the profiler draws on the GPU count too.
+  Status readSteps() {
+    auto rows = m_trace.query(
+        "SELECT r.process_id, r.start_ns, n.text FROM main.range r JOIN main.string n ON n.id = r.name_id"
+        " WHERE n.text LIKE '%ProfilerStep%'");
+    if (!rows.ok()) return rows.error();
+    Statement& row = rows.value();
+    while (row.next()) {
+      if (!isUsableTime(row.integer(1), 0)) continue;
+      const std::string_view name = row.text(2);
+      m_stepNames.insert(std::string(name));
+      const int64_t start = rounded(row.integer(1), 0).ts;
+      const auto [last, isNew] = m_lastStep.emplace(row.id<ProcessId>(0), start);
+      if (!isNew) last->second = std::max(last->second, start);
+      int64_t number = 0;
+      if (const size_t mark = name.find('#'); mark != std::string_view::npos) {
+        (void)std::from_chars(name.data() + mark + 1, name.data() + name.size(), number);
+        m_steps[row.id<ProcessId>(0)].push_back({start, number});
+      }
+    }
+    return row.status();
+  }
+
+  // A source lists work by correlation id, whatever its kind, and begins anew with each buffer; here each kind has its
+  // own table.
+  static void toFileOrder(std::vector<Work>& work) {
+    struct Key {
+      int64_t section, correlation;
+      size_t index;
+    };
+    std::array<std::pair<int64_t, int64_t>, 4> kinds{};  // section and last correlation id of each kind
+    std::vector<Key> keys;
+    for (size_t i = 0; i < work.size(); ++i) {
+      auto& [section, last] = kinds[static_cast<size_t>(work[i].kind)];
+      if (work[i].correlation < last) ++section;
+      last = work[i].correlation;
+      keys.push_back({section, last, i});
+    }
+    std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+      return std::tie(a.section, a.correlation, a.index) < std::tie(b.section, b.correlation, b.index);
+    });
+    std::vector<Work> sorted;
+    for (const Key& key : keys) sorted.push_back(work[key.index]);
+    work = std::move(sorted);
+  }
+
+  // The last call of a correlation id is the launch.
+  static void link(Rank& rank) {
+    std::unordered_map<int64_t, int64_t> starts;
+    for (const Call& call : rank.calls) starts[call.correlation] = call.ts;
+    for (Work& work : rank.work) {
+      if (const auto start = starts.find(work.correlation); start != starts.end()) work.launch = start->second;
+    }
+  }
+
+  void dropLastStep(Rank& rank) {
+    const auto last = m_lastStep.find(rank.process);
+    if (last == m_lastStep.end()) {
+      rank.calls.clear();
+    } else {
+      std::erase_if(rank.calls, [&](const Call& call) { return call.ts >= last->second; });
+    }
+    std::unordered_map<int64_t, int64_t> calls;
+    for (const Call& call : rank.calls) ++calls[call.correlation];
+    std::vector<Work> kept;
+    for (const Work& work : rank.work) {
+      const auto count = calls.find(work.correlation);
+      for (int64_t i = count == calls.end() ? 0 : count->second; i > 0; --i) kept.push_back(work);
+    }
+    rank.work = std::move(kept);
+  }
+
+  static std::string_view memoryName(int64_t kind) {
+    static constexpr std::array<std::string_view, 6> kNames = {"Unknown", "Pageable", "Pinned",
+                                                               "Device",  "Array",    "Managed"};
+    return kNames[kind > 0 && kind < 6 ? static_cast<size_t>(kind) : 0];
+  }
+  static std::string copyName(int64_t kind, int64_t source, int64_t target) {
+    static constexpr std::array<const char*, 11> kNames = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                                           "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+    std::string name = "Memcpy ";
+    name += kNames[kind > 0 && kind < 11 ? static_cast<size_t>(kind) : 0];
+    name += " (";
+    name += memoryName(source);
+    name += " -> ";
+    name += memoryName(target);
+    return name + ")";
+  }
+
+  Trace& m_trace;
+  int64_t m_origin;
+  Run m_run;
+  std::unordered_map<ProcessId, size_t> m_rankOf;
+  std::unordered_map<std::string, size_t> m_names;
+  std::set<std::string> m_stepNames;
+  std::map<ProcessId, int64_t> m_lastStep;
+  std::map<ProcessId, std::vector<std::pair<int64_t, int64_t>>> m_steps;  // start, number
+};
+
+}  // namespace
+
+// Its regular expressions, anchored at the start.
+KernelType kernelTypeOf(std::string_view name) {
+  if (startsWith(name, "nccl") || startsWith(name, "hip") || startsWith(name, "hccl") || has(name, "ncclKernel")) {
+    return KernelType::Communication;
+  }
+  if (startsWith(name, "Memcpy") || startsWith(name, "Memset") || startsWith(name, "dma")) return KernelType::Memory;
+  const bool isExcluded = has(name, "Memcpy") || has(name, "Memset") || has(name, "dma") || has(name, "Sync") ||
+                          startsWith(name, "Stream Wait Event") || startsWith(name, "runFunction") ||
+                          (startsWith(name, "cuda") && has(name, "LaunchKernel"));
+  return isExcluded ? KernelType::Other : KernelType::Computation;
+}
+
+const char* nameOf(KernelType type) {
+  static constexpr std::array<const char*, 4> kNames = {"COMMUNICATION", "MEMORY", "COMPUTATION", "OTHER"};
+  return kNames[static_cast<size_t>(type)];
+}
+
+Result<Run> load(Trace& trace, std::optional<int64_t> rank) { return Loader(trace).run(rank); }
+
+}  // namespace plumb::hta

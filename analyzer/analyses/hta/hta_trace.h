@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace as HolisticTraceAnalysis (f4d0062) sees it after loading, for the reports of --definition hta, which exist so
+// that its users can compare. Its rules, faults included, are kept apart from our own definitions:
+//   times are whole microseconds: starts rounded up, ends down, so that a duration can be -1
+//   GPU work is what bears a stream; waits of a stream are GPU work too
+//   the type of GPU work is told by its name
+//   with two or more different ProfilerSteps in the run, all that was launched from the start of the last one on is
+//   dropped, and so is GPU work without a launch in the trace; work whose launch has two calls of one correlation id
+//   counts twice
+// What the file does not keep of a source is lost here too: times that the source wrote as floating-point seconds since
+// 1970 are rounded from the exact value.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/trace/trace.h"
+
+namespace plumb::hta {
+
+enum class KernelType : uint8_t { Communication, Memory, Computation, Other };
+[[nodiscard]] KernelType kernelTypeOf(std::string_view name);
+[[nodiscard]] const char* nameOf(KernelType type);  // "COMPUTATION" …
+
+enum class WorkKind : uint8_t { Kernel, Copy, Set, Wait };
+
+struct Work {
+  int64_t ts = 0, dur = 0;  // us
+  int64_t stream = 0;
+  int64_t correlation = 0;
+  size_t name = 0;  // index into Run::names
+  KernelType type = KernelType::Other;
+  WorkKind kind = WorkKind::Kernel;
+  double bandwidth = 0;           // GB/s of copies and sets: bytes / duration
+  std::optional<int64_t> launch;  // us; start of the launching call
+  [[nodiscard]] int64_t end() const { return ts + dur; }
+};
+
+struct Call {
+  int64_t ts = 0, dur = 0;  // us
+  int64_t correlation = 0;
+  bool isLaunch = false;  // of those in the launch statistics
+  bool isQueued = false;  // of those that lengthen a stream's queue
+};
+
+struct Rank {
+  ProcessId process;
+  std::optional<int64_t> rank;
+  std::vector<Work> work;      // in order of start
+  std::vector<Call> calls;     // that have a correlation id, in the order of the file
+  std::vector<int64_t> steps;  // numbers of the ProfilerSteps that were kept
+};
+
+struct Run {
+  std::vector<Rank> ranks;
+  std::vector<std::string> names;
+};
+
+[[nodiscard]] Result<Run> load(Trace& trace, std::optional<int64_t> rank);
+
+}  // namespace plumb::hta

@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Temporal breakdown (HTA)
+-- Where did each rank's GPU time go, as HolisticTraceAnalysis counts it?
+-- rank: rank of the process; empty when the program set none
+-- idle_time_us (us): kernel_time - union of all GPU work; waits recorded on streams count as work
+-- compute_time_us (us): union of the computation kernels, told by name
+-- non_compute_time_us (us): kernel_time - idle_time - compute_time
+-- kernel_time_us (us): first start to last end; with two or more ProfilerSteps without the last
+-- idle_time_pctg (%): of kernel_time
+-- compute_time_pctg (%): of kernel_time
+-- non_compute_time_pctg (%): of kernel_time
+SELECT * FROM hta_temporal_breakdown(:rank);

@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Launches (HTA)
+-- How long did each launch take on the host, and how long until its work began, as HolisticTraceAnalysis counts it?
+-- rank: rank of the process; empty when the program set none
+-- correlation: CUPTI's correlation id
+-- cpu_duration_us (us): of the call
+-- gpu_duration_us (us): of the work
+-- launch_delay_us (us): from the call's end to the work's start, at least 0
+-- short_kernel: 1: the work is shorter than its call, which takes 50 us or less
+-- runtime_outlier: 1: the call takes more than 50 us
+-- launch_delay_outlier: 1: the delay is longer than 100 us
+SELECT * FROM hta_launch_stats(:rank);

@@ -1,0 +1,15 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Queue length (HTA)
+-- How much work waited in each stream's queue, as HolisticTraceAnalysis counts it?
+-- rank: rank of the process; empty when the program set none
+-- stream: CUPTI's stream id
+-- points: launches and starts, at which the length changes; the following statistics are over these, not over time
+-- mean: length
+-- std: sample standard deviation of the length
+-- min: length
+-- p25: length
+-- p50: length
+-- p75: length
+-- max: length
+-- blocked_us (us): time at a length of 1024 or more
+SELECT * FROM hta_queue_length(:rank);

@@ -1,0 +1,6 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Steps (HTA)
+-- Which ProfilerSteps does HolisticTraceAnalysis keep?
+-- rank: rank of the process; empty when the program set none
+-- step: torch.profiler's number; with two or more the last is dropped
+SELECT * FROM hta_steps(:rank);
