@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Advice: what to change in a run, by rules. A rule is an .sql file (advice/rules/*.sql; a user's own in a folder)
+// whose comment lines say its title, what it looks for and the remedy; its rows are findings with their evidence and
+// the gain that a remedy could bring, or one row that says why it cannot tell. Estimates carry their arithmetic.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/trace/filter.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+struct Finding {
+  std::string rule;   // the file's name: "launch_bound"
+  std::string title;  // "The GPU waits for launches"
+  std::optional<int64_t> rank;
+  std::string finding;  // a sentence with the numbers
+  std::optional<Duration>
+      gain;  // at most what a remedy saves, over the part of the trace that was asked for; none: not estimated
+  std::string arithmetic;             // how the gain was computed
+  std::string remedy;                 // what to do
+  std::optional<Interval> where;      // a time range that shows it
+  std::vector<std::string> evidence;  // "kernel 17", "api_call 4": rows of the trace's tables
+};
+
+struct Abstention {
+  std::string rule, title;
+  std::string reason;  // "cannot say, because no NVTX step ranges were recorded"
+};
+
+struct Advice {
+  std::vector<Finding> findings;        // largest gain first; those without an estimate last
+  std::vector<Abstention> abstentions;  // rules whose data is missing
+  std::vector<std::string> quiet;       // titles of the rules that looked and found nothing
+};
+
+// The tables of the analyses and reports must be registered. A rule that is not valid SQL is an abstention that says
+// so.
+[[nodiscard]] Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std::string>& userFolders);
+
+}  // namespace plumb

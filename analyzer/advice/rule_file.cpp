@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/advice/rule_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <system_error>
+#include <utility>
+
+namespace plumb {
+
+Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::string_view origin) {
+  RuleFile rule;
+  rule.name = name;
+  rule.sql = text;
+  rule.origin = origin;
+  constexpr std::string_view kRemedy = "remedy: ";
+  bool inRemedy = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (!line.starts_with("--")) break;
+    line.remove_prefix(2);
+    const bool continues = line.starts_with("   ");
+    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
+    if (line.empty() || line.starts_with("SPDX-")) continue;
+    if (line.starts_with(kRemedy)) {
+      rule.remedy = line.substr(kRemedy.size());
+      inRemedy = true;
+    } else if (inRemedy && continues) {
+      rule.remedy += ' ';
+      rule.remedy += line;
+    } else if (rule.title.empty()) {
+      rule.title = line;
+    } else if (rule.question.empty()) {
+      rule.question = line;
+    }
+  }
+  if (rule.title.empty() || rule.question.empty() || rule.remedy.empty()) {
+    return Error{
+        fmt::format("The rule {} ({}) must begin with three comment lines: its title, what it looks for, and "
+                    "'-- remedy: …'.",
+                    name, origin)};
+  }
+  return rule;
+}
+
+Result<std::vector<RuleFile>> findRules(const std::vector<std::string>& folders) {
+  namespace fs = std::filesystem;
+  std::map<std::string, RuleFile> found;
+  const auto add = [&](std::string_view name, std::string_view text, std::string_view origin) -> Status {
+    auto rule = parseRule(name, text, origin);
+    if (!rule.ok()) return rule.error();
+    found.insert_or_assign(std::string(name), std::move(rule).value());
+    return Unit{};
+  };
+  for (const BuiltinRule& builtin : builtinRules()) {
+    if (const Status added = add(builtin.name, builtin.text, "built in"); !added.ok()) return added.error();
+  }
+  for (const std::string& folder : folders) {
+    std::error_code failed;
+    std::vector<fs::path> files;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
+      if (entry.path().extension() == ".sql") files.push_back(entry.path());
+    }
+    std::ranges::sort(files);
+    for (const fs::path& path : files) {
+      std::ifstream file(path, std::ios::binary);
+      if (!file) return Error{fmt::format("The rule {} cannot be read.", path.string())};
+      const std::string text(std::istreambuf_iterator<char>(file), {});
+      if (const Status added = add(path.stem().string(), text, path.string()); !added.ok()) return added.error();
+    }
+  }
+  std::vector<RuleFile> rules;
+  for (auto& [name, rule] : found) rules.push_back(std::move(rule));
+  return rules;
+}
+
+}  // namespace plumb

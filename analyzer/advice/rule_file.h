@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rule as a file. Head, after an SPDX line: title; what it looks for; `-- remedy: …` (may go on in following lines
+// that begin with `--   `); then one SQL statement that may use :rank, :step, :range, :from_ns, :to_ns, the views, the
+// analyses and the reports (report_NAME). Its columns, by name, in any order, all but finding optional:
+//   finding     a sentence with the numbers; a row without it is ignored
+//   gain_ns     at most what the remedy saves      arithmetic  how that was computed
+//   rank        whom it concerns                   start_ns, end_ns  where it can be seen
+//   evidence    rows of the trace, "kernel 17, api_call 4"
+//   cannot_say  why the rule cannot tell; such a row makes it abstain
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/schema/result.h"
+
+namespace plumb {
+
+struct RuleFile {
+  std::string name, title, question, remedy, sql, origin;
+};
+
+[[nodiscard]] Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::string_view origin);
+// By name: the program's own, and those of the folders, a later file taking the place of an earlier one of its name. A
+// file that is no rule is an error that names it.
+[[nodiscard]] Result<std::vector<RuleFile>> findRules(const std::vector<std::string>& folders);
+
+// The program's own, built in by CMake.
+struct BuiltinRule {
+  const char* name;
+  const char* text;
+};
+[[nodiscard]] std::vector<BuiltinRule> builtinRules();
+
+}  // namespace plumb

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/export/html/report_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "analyzer/advice/advice.h"
+#include "analyzer/cli/text.h"
+#include "analyzer/export/html/html_text.h"
+#include "analyzer/export/html/pictures.h"
+#include "analyzer/reports/reports.h"
+
+namespace plumb::exports {
+namespace {
+
+constexpr const char* kHead = R"(<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width">
+<title>{0}</title>
+<style>
+body {{ font: 14px/1.45 system-ui, sans-serif; color: #1f2933; max-width: 1140px; margin: 2em auto; padding: 0 1em; }}
+h1 {{ font-size: 1.5em; }} h2 {{ font-size: 1.15em; margin: 2em 0 .3em; border-bottom: 1px solid #e3e6ea; }}
+p.question {{ color: #616e7c; margin: .2em 0 .6em; }}
+table {{ border-collapse: collapse; font-size: 12px; }}
+th, td {{ padding: 2px 8px; border-bottom: 1px solid #eef0f3; text-align: right; white-space: nowrap; }}
+th {{ text-align: right; color: #616e7c; font-weight: 600; }}
+th.text, td.text {{ text-align: left; white-space: normal; }}
+div.wide {{ overflow-x: auto; }}
+svg {{ max-width: 100%; height: auto; font-family: system-ui, sans-serif; }}
+div.finding {{ border-left: 4px solid #e08a3c; padding: .2em .8em; margin: .8em 0; }}
+.muted {{ color: #616e7c; }} .error {{ color: #b3261e; }} .warning {{ color: #8a5a00; }}
+</style></head><body>
+<h1>{0}</h1>
+)";
+
+// A report as a section of the page.
+struct Section {
+  const char* report;
+  const char* by;  // "" for the report's default
+  size_t mostRows;
+};
+// After the pictures' sections, in this order; a report that the program does not have is passed over.
+constexpr std::array<Section, 4> kOtherSections = {
+    {{"kernels", "", 25}, {"idle", "", 40}, {"collectives", "", 40}, {"stragglers", "", 40}}};
+
+class Page {
+ public:
+  Page(Trace& trace, const PageOptions& options, OutputFile& out) : m_trace(trace), m_options(options), m_out(out) {}
+  [[nodiscard]] Status write();
+
+ private:
+  void head();
+  void heading(std::string_view title, std::string_view question);
+  void note(std::string_view text) { m_out.write(fmt::format("<p class=\"muted\">{}</p>\n", html(text))); }
+  void picture(Result<std::string> drawn);
+  void report(const Section& section);
+  void rows(Statement& statement, const Report& report, size_t most);
+  [[nodiscard]] std::string cell(const Statement& row, int column, const std::string& unit) const;
+  void advice();
+  [[nodiscard]] Status diagnostics();
+
+  Trace& m_trace;
+  const PageOptions& m_options;
+  OutputFile& m_out;
+  std::vector<Report> m_reports;
+};
+
+void Page::heading(std::string_view title, std::string_view question) {
+  m_out.write(fmt::format("<h2>{}</h2>\n<p class=\"question\">{}</p>\n", html(title), html(question)));
+}
+
+void Page::picture(Result<std::string> drawn) {
+  if (!drawn.ok()) {
+    m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(drawn.error().message)));
+  } else if (drawn.value().empty()) {
+    note("There is nothing to draw: the recording has no such events.");
+  } else {
+    m_out.write(drawn.value());
+  }
+}
+
+std::string Page::cell(const Statement& row, int column, const std::string& unit) const {
+  const ValueType type = row.type(column);
+  if (type == ValueType::Null) return "<td>–</td>";
+  if (type == ValueType::Text || type == ValueType::Blob) {
+    const std::string text = html(cli::shortened(row.text(column), 90));
+    return fmt::format("<td class=\"text\">{}</td>", text);
+  }
+  const double value = row.real(column);
+  std::string text;
+  if (unit == "ns") {
+    text = cli::formatDuration(value);
+  } else if (unit == "bytes") {
+    text = cli::formatBytes(value);
+  } else if (unit == "%") {
+    text = cli::formatPercent(value);
+  } else if (unit == "bytes/s" || unit == "B/s") {
+    text = cli::formatPerSecond(value, "B/s");
+  } else if (unit == "FLOP/s") {
+    text = cli::formatPerSecond(value, "FLOP/s");
+  } else {
+    text = type == ValueType::Integer ? cli::formatCount(row.integer(column)) : fmt::format("{:.4g}", value);
+  }
+  return fmt::format("<td>{}</td>", html(text));
+}
+
+void Page::rows(Statement& statement, const Report& report, size_t most) {
+  std::vector<std::vector<std::string>> lines;
+  const auto count = static_cast<size_t>(statement.columnCount());
+  std::vector<bool> used(count, false), isText(count, false);
+  std::vector<std::string> units(count);
+  for (size_t i = 0; i < count; ++i) {
+    for (const ReportColumn& column : report.columns) {
+      if (column.name == statement.columnName(static_cast<int>(i))) units[i] = column.unit;
+    }
+  }
+  size_t more = 0;
+  while (statement.next()) {
+    if (lines.size() >= most) {
+      ++more;
+      continue;
+    }
+    std::vector<std::string> line;
+    for (size_t i = 0; i < count; ++i) {
+      const auto column = static_cast<int>(i);
+      const ValueType type = statement.type(column);
+      used[i] = used[i] || type != ValueType::Null;
+      isText[i] = isText[i] || type == ValueType::Text;
+      line.push_back(cell(statement, column, units[i]));
+    }
+    lines.push_back(std::move(line));
+  }
+  if (const Status status = statement.status(); !status.ok()) {
+    m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(status.error().message)));
+    return;
+  }
+  if (lines.empty()) return note("No rows: the recording has no such events.");
+  m_out.write("<div class=\"wide\"><table><tr>");
+  for (size_t i = 0; i < count; ++i) {
+    if (!used[i]) continue;  // empty in every row
+    std::string tip;
+    for (const ReportColumn& column : report.columns) {
+      if (column.name == statement.columnName(static_cast<int>(i))) tip = column.description;
+    }
+    m_out.write(fmt::format("<th{} title=\"{}\">{}</th>", isText[i] ? " class=\"text\"" : "", html(tip),
+                            html(statement.columnName(static_cast<int>(i)))));
+  }
+  m_out.write("</tr>\n");
+  for (const std::vector<std::string>& line : lines) {
+    m_out.write("<tr>");
+    for (size_t i = 0; i < count; ++i) {
+      if (used[i]) m_out.write(line[i]);
+    }
+    m_out.write("</tr>\n");
+  }
+  m_out.write("</table></div>\n");
+  if (more > 0) note(fmt::format("and {} more rows: plumb report {} FILE", more, report.name));
+}
+
+void Page::report(const Section& section) {
+  const auto found = std::ranges::find(m_reports, section.report, &Report::name);
+  if (found == m_reports.end()) return;
+  heading(found->title, found->question);
+  ReportRequest request;
+  if (*section.by) request.by = section.by;
+  auto statement = prepareReport(m_trace.database(), *found, request);
+  if (!statement.ok()) {
+    m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(statement.error().message)));
+    return;
+  }
+  rows(statement.value(), *found, section.mostRows);
+}
+
+void Page::head() {
+  const std::string title =
+      m_options.title.empty() ? std::filesystem::path(m_trace.path()).filename().string() : m_options.title;
+  m_out.write(fmt::format(kHead, html(title)));
+  const TraceInfo& info = m_trace.info();
+  std::set<std::string> devices;
+  bool software = false;
+  for (const Device& device : m_trace.devices()) {
+    devices.insert(device.name);
+    software = software || device.isSoftware;
+  }
+  std::string names;
+  for (const std::string& name : devices) names += (names.empty() ? "" : ", ") + name;
+  m_out.write(fmt::format("<p><b>{}</b><br>on {}; {} process{}; {}</p>\n", html(info.command), html(info.host),
+                          m_trace.processes().size(), m_trace.processes().size() == 1 ? "" : "es",
+                          html(names.empty() ? std::string("no device recorded") : names)));
+  if (software) note("The device is the software device: durations are CPU time, not comparable with hardware.");
+  if (!info.complete) note("The recording is not complete: it is still going on, or its recorder was killed.");
+}
+
+void Page::advice() {
+  heading("Advice", "What would make this run faster, and by how much at most?");
+  auto found = advise(m_trace, {}, m_options.reportFolders);
+  if (!found.ok()) {
+    m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(found.error().message)));
+    return;
+  }
+  if (found.value().findings.empty()) note("No rule found anything.");
+  for (const Finding& finding : found.value().findings) {
+    m_out.write(fmt::format(
+        "<div class=\"finding\"><b>{}</b>{}<br>{}<br><span class=\"muted\">{}</span><br>{}</div>\n",
+        html(finding.title), finding.rank ? fmt::format(" (rank {})", *finding.rank) : "", html(finding.finding),
+        html(finding.gain ? fmt::format("gain at most {}: {}", cli::formatDuration(*finding.gain), finding.arithmetic)
+                          : finding.arithmetic),
+        html(finding.remedy)));
+  }
+  std::string missing;
+  for (const Abstention& abstention : found.value().abstentions) {
+    missing += fmt::format("<li>{}: {}</li>\n", html(abstention.title), html(abstention.reason));
+  }
+  if (!missing.empty())
+    m_out.write("<details><summary>Rules that cannot say</summary><ul>\n" + missing + "</ul></details>\n");
+}
+
+Status Page::diagnostics() {
+  heading("What is missing or doubtful", "What did the recording lose, and which numbers does it touch?");
+  auto all = m_trace.diagnostics();
+  if (!all.ok()) return all.error();
+  if (all.value().empty()) note("Nothing was lost.");
+  m_out.write("<ul>\n");
+  for (const Diagnostic& diagnostic : all.value()) {
+    const char* level = diagnostic.severity == "error"     ? "error"
+                        : diagnostic.severity == "warning" ? "warning"
+                                                           : "muted";
+    m_out.write(fmt::format("<li class=\"{}\">{}: {}</li>\n", level, html(diagnostic.lane), html(diagnostic.message)));
+  }
+  m_out.write("</ul>\n");
+  return Unit{};
+}
+
+Status Page::write() {
+  auto reports = findReports(m_options.reportFolders);
+  if (!reports.ok()) return reports.error();
+  m_reports = std::move(reports).value();
+  head();
+  advice();
+  heading("A typical step", "What ran when, on each rank's streams? (pictures of up to 8 ranks; hover for names)");
+  picture(timelinePicture(m_trace));
+  heading("Breakdown", "Where did each device's time go, from its first work to its last?");
+  picture(breakdownPicture(m_trace));
+  report({"steps", "", 30});
+  heading("Memory", "What held device memory when? (the device with the largest peak)");
+  picture(memoryPicture(m_trace));
+  report({"memory", "", 40});
+  heading("Roofline", "Are the kernels limited by arithmetic, by memory, or by neither? (circles: share of time)");
+  picture(rooflinePicture(m_trace));
+  report({"roofline", "", 25});
+  for (const Section& section : kOtherSections) report(section);
+  if (const Status done = diagnostics(); !done.ok()) return done;
+  m_out.write(fmt::format(
+      "<p class=\"muted\">Made by Plumbline {} from {}. Shares are of the span between a device's first and "
+      "last work; exposed means not covered by compute.</p>\n</body></html>\n",
+      html(m_options.version), html(std::filesystem::path(m_trace.path()).filename().string())));
+  return Unit{};
+}
+
+}  // namespace
+
+Status exportReportPage(Trace& trace, const PageOptions& options, OutputFile& out) {
+  const Snapshot snapshot(trace);
+  if (!snapshot.status().ok()) return snapshot.status();
+  return Page(trace, options, out).write();
+}
+
+}  // namespace plumb::exports
