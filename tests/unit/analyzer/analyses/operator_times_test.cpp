@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/operator_times.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::test {
+namespace {
+
+const OperatorTotals* find(const std::vector<OperatorTotals>& all, Trace& trace, std::string_view name) {
+  for (const OperatorTotals& totals : all) {
+    if (trace.text(totals.name) == name) return &totals;
+  }
+  return nullptr;
+}
+
+TEST(Operators, OfAFrameworkNestByTheirParents) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    const auto number = [](int64_t value) { return std::to_string(value); };
+    const std::string common = number(rank.process) + "," + number(rank.thread);
+    const std::string linear = number(trace.text("aten::linear")), mm = number(trace.text("aten::mm"));
+    const std::string dims = number(trace.text("[[64, 3]]"));
+    trace.execute("INSERT INTO operator_argument_set VALUES(1," + dims + ",0,0,0,0)");
+    trace.execute(
+        "INSERT INTO operator(id, process_id, thread_id, start_ns, duration_ns, name_id, parent_id,"
+        " argument_set_id) VALUES(2," +
+        common + ",20,50," + mm + ",1,1),(1," + common + ",0,100," + linear + ",NULL,NULL),(3," + common + ",200,30," +
+        mm + ",NULL,NULL)");
+    trace.execute("INSERT INTO operator_launch VALUES(" + number(rank.process) + ",7,2),(" + number(rank.process) +
+                  ",8,1),(" + number(rank.process) + ",9,3)");
+    trace.addKernel(rank.work(100, 40, 7), "gemm");
+    trace.addKernel(rank.work(150, 5, 7), "reduce");
+    trace.addKernel(rank.work(160, 10, 8), "bias");
+    trace.addKernel(rank.work(300, 20, 9), "gemm");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto byName = valueOf(totalOperators(trace, {}, OperatorGrouping::Name));
+  ASSERT_EQ(byName.size(), 2u);
+  const OperatorTotals* linear = find(byName, trace, "aten::linear");
+  EXPECT_EQ(linear->cpuSelf, Duration(50));
+  EXPECT_EQ(linear->gpuSelf, Duration(10));
+  EXPECT_EQ(linear->gpuTotal, Duration(55));
+  EXPECT_EQ(linear->gpuEventCount, 3);
+  EXPECT_STREQ(linear->source, "framework");
+  const OperatorTotals* mm = find(byName, trace, "aten::mm");
+  EXPECT_EQ(mm->gpuSelf, Duration(65));
+  EXPECT_EQ(mm->gpuTotal, Duration(65));
+  const auto byShape = valueOf(totalOperators(trace, {}, OperatorGrouping::Shape));
+  ASSERT_EQ(byShape.size(), 3u);
+  EXPECT_EQ(byShape[0].shape, "[[64, 3]]");
+}
+
+TEST(Operators, OfOurOwnRecordingsAreLibraryCallsAndDeclaredRanges) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    const int64_t range = trace.addRange(rank.process, rank.thread, 0, 100, "projection", 3);
+    trace.addPayload(range, "flops", int64_t{1000});
+    trace.addRange(rank.process, rank.thread, 0, 1000, "no operation", 2);
+    trace.addLibraryCall({.process = rank.process,
+                          .thread = rank.thread,
+                          .startNs = 0,
+                          .durationNs = 40,
+                          .m = 2,
+                          .n = 3,
+                          .k = 4,
+                          .computeType = "bf16",
+                          .externalId = 5});
+    trace.addLink(rank.process, 5, 77);
+    trace.addKernel(rank.work(200, 30, 77), "gemm");
+    trace.addApiCall(rank.process, rank.thread, 60, 5, "cudaLaunchKernel", 78);
+    trace.addKernel(rank.work(240, 7, 78), "bias");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto found = valueOf(totalOperators(trace, {}, OperatorGrouping::Shape));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].shape, "m 2 n 3 k 4 bf16");
+  EXPECT_EQ(found[0].gpuSelf, Duration(30));
+  const OperatorTotals* range = find(found, trace, "projection");
+  EXPECT_EQ(range->gpuSelf, Duration(7));
+  EXPECT_EQ(range->gpuTotal, Duration(37));
+  EXPECT_EQ(range->cpuSelf, Duration(60));
+}
+
+TEST(Operators, ACircleOfParentsEnds) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    const std::string common = std::to_string(rank.process) + "," + std::to_string(rank.thread);
+    trace.execute(
+        "INSERT INTO operator(id, process_id, thread_id, start_ns, duration_ns, name_id, parent_id) VALUES(1," +
+        common + ",0,10,0,2),(2," + common + ",0,10,0,1),(3," + common + ",0,10,0,3)");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  EXPECT_EQ(valueOf(totalOperators(trace, {}, OperatorGrouping::Name)).size(), 1u);
+}
+
+}  // namespace
+}  // namespace plumb::test

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/range_times.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::test {
+namespace {
+
+// A kernel that a call at callStart (5 ns long) on the thread launched.
+void launch(TraceBuilder& trace, const OneRank& rank, int64_t thread, int64_t callStart, int64_t start,
+            int64_t duration) {
+  const int64_t correlation = trace.newCorrelation();
+  trace.addApiCall(rank.process, thread, callStart, 5, "cudaLaunchKernel", correlation);
+  trace.addKernel(rank.work(start, duration, correlation), "kernel");
+}
+
+const RangeTotals* find(const std::vector<RangeTotals>& all, std::string_view name) {
+  for (const RangeTotals& totals : all) {
+    if (totals.name == name) return &totals;
+  }
+  return nullptr;
+}
+
+// step 0-100 with forward 10-40 and, after a while, backward 50-90 whose work another thread launches.
+void makeSteps(const std::string& path) {
+  TraceBuilder trace(path);
+  const OneRank rank(trace);
+  const int64_t other = trace.addThread(rank.process);
+  for (const int64_t at : {0, 1000}) {
+    const int64_t step = trace.addRange(rank.process, rank.thread, at, 100, "step", 0);
+    trace.addRange(rank.process, rank.thread, at + 10, 30, "forward", 1, step);
+    trace.addRange(rank.process, rank.thread, at + 50, 40, "backward", 1, step);
+    launch(trace, rank, rank.thread, at + 12, at + 100, 50);  // forward: 100-150, 170-200
+    launch(trace, rank, rank.thread, at + 20, at + 170, 30);
+    launch(trace, rank, rank.thread, at + 45, at + 210, 5);  // step only: 210-215
+    launch(trace, rank, other, at + 60, at + 300, 40);       // backward, on another thread: 300-340
+  }
+  trace.addRange(rank.process, rank.thread, 2000, std::nullopt, "unfinished");
+}
+
+TEST(Ranges, ByNameTheGpuSideIsWhatTheyLaunchedOnTheirThread) {
+  const TraceFile file;
+  makeSteps(file.path());
+  Trace trace = valueOf(Trace::open(file.path()));
+  auto totals = valueOf(totalRanges(trace, {}, RangeGrouping::Name));
+  const RangeTotals* step = find(totals, "step");
+  ASSERT_NE(step, nullptr);
+  Sample host = step->host, gpu = step->gpuSpan;
+  EXPECT_EQ(host.statistics().total, 200);
+  EXPECT_EQ(step->self, Duration(60));
+  EXPECT_EQ(step->gpuEventCount, 6);
+  EXPECT_EQ(gpu.statistics().total, 2 * 115);
+  EXPECT_EQ(step->gpuBusy, Duration(2 * 85));
+  EXPECT_EQ(find(totals, "backward")->gpuEventCount, 0);
+  EXPECT_EQ(find(totals, "backward")->gpuSpan.count(), 0u);
+  EXPECT_EQ(find(totals, "unfinished")->openCount, 1);
+  EXPECT_EQ(find(totals, "unfinished")->host.count(), 0u);
+}
+
+TEST(Ranges, OverAllThreadsTheBackwardPassHasItsWork) {
+  const TraceFile file;
+  makeSteps(file.path());
+  Trace trace = valueOf(Trace::open(file.path()));
+  auto totals = valueOf(totalRanges(trace, {}, RangeGrouping::AllThreads));
+  EXPECT_EQ(find(totals, "backward")->gpuBusy, Duration(2 * 40));
+  EXPECT_EQ(find(totals, "step")->gpuBusy, Duration(2 * 125));
+  EXPECT_EQ(find(totals, "step")->self, Duration(60));
+}
+
+TEST(Ranges, PathsAreATree) {
+  const TraceFile file;
+  makeSteps(file.path());
+  Trace trace = valueOf(Trace::open(file.path()));
+  std::vector<std::string> names;
+  for (const RangeTotals& totals : valueOf(totalRanges(trace, {}, RangeGrouping::Path))) {
+    names.push_back(totals.name);
+    EXPECT_EQ(*totals.depth, totals.name.find('>') == std::string::npos ? 0 : 1);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"step", "step > forward", "step > backward", "unfinished"}));
+}
+
+TEST(Ranges, InstancesAreThereOneByOne) {
+  const TraceFile file;
+  makeSteps(file.path());
+  Trace trace = valueOf(Trace::open(file.path()));
+  auto totals = valueOf(totalRanges(trace, {}, RangeGrouping::Instance));
+  ASSERT_EQ(totals.size(), 7u);
+  EXPECT_EQ(totals[3].name, "step");
+  EXPECT_EQ(*totals[3].start, TimePoint(1000));
+  EXPECT_EQ(*totals[3].gpuStart, TimePoint(1100));
+}
+
+TEST(Ranges, AFilterKeepsThoseThatBeginInIt) {
+  const TraceFile file;
+  makeSteps(file.path());
+  Trace trace = valueOf(Trace::open(file.path()));
+  Filter filter;
+  filter.step = 1;
+  auto totals = valueOf(totalRanges(trace, filter, RangeGrouping::Instance));
+  ASSERT_EQ(totals.size(), 3u);
+  EXPECT_EQ(*totals[0].start, TimePoint(1000));
+}
+
+TEST(Ranges, StartEndRangesMayOverlap) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addRange(rank.process, rank.thread, 0, 50, "a");
+    trace.addRange(rank.process, rank.thread, 30, 50, "b");
+    trace.execute("UPDATE range SET kind = 'start_end'");
+    launch(trace, rank, rank.thread, 10, 100, 10);
+    launch(trace, rank, rank.thread, 35, 200, 10);
+    launch(trace, rank, rank.thread, 60, 300, 10);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  auto totals = valueOf(totalRanges(trace, {}, RangeGrouping::Name));
+  EXPECT_EQ(find(totals, "a")->gpuEventCount, 2);
+  EXPECT_EQ(find(totals, "b")->gpuEventCount, 2);
+  EXPECT_EQ(find(totals, "b")->gpuBusy, Duration(20));
+}
+
+}  // namespace
+}  // namespace plumb::test
