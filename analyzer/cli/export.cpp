@@ -14,6 +14,7 @@
 #include "analyzer/export/chrome.h"
 #include "analyzer/export/folded.h"
 #include "analyzer/export/merge.h"
+#include "analyzer/export/nsys.h"
 #include "analyzer/export/output_file.h"
 #include "analyzer/export/views.h"
 
@@ -44,6 +45,14 @@ int exportToFolded(Trace& trace, const ExportArguments& arguments) {
   if (!lines.ok()) return complain(lines.error().message, kFailed);
   if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
   fmt::print("{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value(), arguments.weight);
+  return kDone;
+}
+
+int exportToNsys(Trace& trace, const ExportArguments& arguments) {
+  const auto written = exports::exportNsys(trace, arguments.output, arguments.force);
+  if (!written.ok()) return complain(written.error().message, kFailed);
+  fmt::print("{}: {} tables, {} rows, named as in Nsight Systems' SQLite export\n", escaped(arguments.output),
+             written.value().tables, formatCount(written.value().rows));
   return kDone;
 }
 
@@ -96,6 +105,7 @@ int runExport(const ExportArguments& arguments) {
   Trace& trace = opened.value();
   if (arguments.format == "chrome") return exportToChrome(trace, arguments);
   if (arguments.format == "csv") return exportToCsv(trace, arguments);
+  if (arguments.format == "nsys") return exportToNsys(trace, arguments);
   return exportToFolded(trace, arguments);
 }
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trace as an SQLite file with the tables of Nsight Systems' export, for programs that look for tables: the views
+// of collector/schema/nsys_views.sql, stored. Tables without rows are left out, as Nsight Systems does.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "analyzer/trace/trace.h"
+#include "collector/schema/result.h"
+
+namespace plumb::exports {
+
+struct NsysExported {
+  int64_t tables = 0, rows = 0;
+};
+
+// Refuses a name that is taken unless `replace`. All of it or nothing.
+[[nodiscard]] Result<NsysExported> exportNsys(Trace& trace, const std::string& path, bool replace);
+
+}  // namespace plumb::exports
