@@ -52,11 +52,20 @@ Result<CommunicationClassifier> CommunicationClassifier::load(Trace& trace) {
     }
   }
   if (const Status status = links.value().status(); !status.ok()) return status.error();
+
+  // The importers' word for processes whose source tells of some collectives only.
+  auto incomplete = trace.query(
+      "SELECT process_id FROM main.diagnostic WHERE lane = 'import' AND process_id IS NOT NULL"
+      " AND code IN ('communication_by_name', 'collectives_not_linked')");
+  if (!incomplete.ok()) return incomplete.error();
+  while (incomplete.value().next()) classifier.m_incomplete.insert(incomplete.value().id<ProcessId>(0));
+  if (const Status status = incomplete.value().status(); !status.ok()) return status.error();
   return classifier;
 }
 
 CommunicationSource CommunicationClassifier::source(ProcessId process) const {
-  return m_correlations.count(process) ? CommunicationSource::Records : CommunicationSource::Names;
+  return m_correlations.count(process) && !m_incomplete.count(process) ? CommunicationSource::Records
+                                                                       : CommunicationSource::Names;
 }
 
 bool CommunicationClassifier::isCommunication(ProcessId process, Correlation correlation) const {
@@ -66,7 +75,10 @@ bool CommunicationClassifier::isCommunication(ProcessId process, Correlation cor
 
 bool CommunicationClassifier::isCommunication(ProcessId process, Correlation correlation, StringId kernelName) {
   const auto recorded = m_correlations.find(process);
-  if (recorded != m_correlations.end()) return recorded->second.count(correlation);
+  if (recorded != m_correlations.end()) {
+    if (recorded->second.count(correlation)) return true;
+    if (!m_incomplete.count(process)) return false;
+  }
   const auto known = m_byName.find(kernelName);
   if (known != m_byName.end()) return known->second;
   return m_byName.emplace(kernelName, isCommunicationName(m_trace->text(kernelName))).first->second;

@@ -17,7 +17,7 @@ namespace plumb {
 enum class GpuEventKind : uint8_t { Compute, Communication, Memory };
 
 // How communication was told from compute: by collective records, or by the kernels' names because the process has no
-// collective record that leads to a kernel. A table that rests on names says so.
+// collective record that leads to a kernel, or not of every collective. A table that rests on names says so.
 enum class CommunicationSource : uint8_t { Records, Names };
 
 // " (communication: by name)" for Names, "" for Records.
@@ -31,7 +31,7 @@ class CommunicationClassifier {
  public:
   [[nodiscard]] static Result<CommunicationClassifier> load(Trace& trace);
   [[nodiscard]] CommunicationSource source(ProcessId process) const;
-  // By records, or for a process without them by the kernel's name.
+  // By records; for a process without them, or with records of some collectives only, also by the kernel's name.
   [[nodiscard]] bool isCommunication(ProcessId process, Correlation correlation, StringId kernelName);
   // A copy or set is communication only when a record says so.
   [[nodiscard]] bool isCommunication(ProcessId process, Correlation correlation) const;
@@ -40,6 +40,7 @@ class CommunicationClassifier {
   explicit CommunicationClassifier(Trace& trace) : m_trace(&trace) {}
   Trace* m_trace;
   std::unordered_map<ProcessId, std::unordered_set<Correlation>> m_correlations;
+  std::unordered_set<ProcessId> m_incomplete;  // have records of some collectives only; the others go by name
   std::unordered_map<StringId, bool> m_byName;
 };
 
