@@ -169,12 +169,11 @@ std::vector<KernelRow> byFallingSum(std::vector<KernelRow> rows) {
   return sorted;
 }
 
-// With more than ten names: those past 0.8 of the cumulative time, and those after the tenth, become one, and every
-// statistic is of the names' sums from there on.
-std::vector<KernelRow> withOthers(std::vector<KernelRow> rows) {
-  constexpr size_t kKernels = 10;
+// With more names than asked for: those past 0.8 of the cumulative time, and those after the last one, become one, and
+// every statistic is of the names' sums from there on.
+std::vector<KernelRow> withOthers(std::vector<KernelRow> rows, size_t kernelCount) {
   constexpr double kShare = 0.8;
-  if (rows.size() <= kKernels) return rows;
+  if (rows.size() <= kernelCount) return rows;
   std::vector<double> cumulative;
   double sum = 0;
   for (const KernelRow& row : rows) cumulative.push_back(sum += row.sum);
@@ -182,7 +181,7 @@ std::vector<KernelRow> withOthers(std::vector<KernelRow> rows) {
   std::vector<KernelRow> result;
   std::vector<double> others;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (i >= kKernels || cumulative[i] > limit) {
+    if (i >= kernelCount || cumulative[i] > limit) {
       others.push_back(rows[i].sum);
     } else {
       result.push_back(rowOf(rows[i].type, rows[i].name, {rows[i].sum}));
@@ -194,7 +193,7 @@ std::vector<KernelRow> withOthers(std::vector<KernelRow> rows) {
 
 }  // namespace
 
-std::vector<KernelRow> kernelBreakdown(const Run& run, const Rank& rank) {
+std::vector<KernelRow> kernelBreakdown(const Run& run, const Rank& rank, size_t kernelCount) {
   std::vector<KernelRow> result;
   for (const KernelType type : {KernelType::Communication, KernelType::Computation, KernelType::Memory}) {
     std::unordered_map<size_t, std::vector<double>> byName;
@@ -204,7 +203,7 @@ std::vector<KernelRow> kernelBreakdown(const Run& run, const Rank& rank) {
     std::vector<KernelRow> rows;
     for (const auto& [name, durations] : byName) rows.push_back(rowOf(type, run.names[name], durations));
     rows = byFallingSum(std::move(rows));
-    rows = withOthers(std::move(rows));
+    rows = withOthers(std::move(rows), kernelCount);
     std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) { return a.name < b.name; });
     result.insert(result.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
   }

@@ -35,6 +35,7 @@ struct KernelRow {
   std::string name;  // or "others"
   double sum = 0, max = 0, min = 0, mean = 0, stddev = 0;
 };
-[[nodiscard]] std::vector<KernelRow> kernelBreakdown(const Run& run, const Rank& rank);
+// kernelCount: its argument num_kernels.
+[[nodiscard]] std::vector<KernelRow> kernelBreakdown(const Run& run, const Rank& rank, size_t kernelCount = 10);
 
 }  // namespace plumb::hta

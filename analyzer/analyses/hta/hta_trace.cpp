@@ -29,9 +29,9 @@ class Loader {
   Result<Run> run(std::optional<int64_t> rank) {
     for (const Process& process : m_trace.processes()) {
       m_rankOf[process.id] = m_run.ranks.size();
-      m_run.ranks.push_back({process.id, process.rank, {}, {}, {}});
+      m_run.ranks.push_back({process.id, process.rank, {}, {}, {}, {}});
     }
-    for (const Status& read : {readWork(), readWaits(), readCalls(), readSteps()}) {
+    for (const Status& read : {readWork(), readWaits(), readCalls(), readSteps(), readFirstEvents()}) {
       if (!read.ok()) return read.error();
     }
     for (Rank& one : m_run.ranks) {
@@ -112,12 +112,16 @@ class Loader {
     return set.status();
   }
 
+  // A wait of a whole context bears no stream here. Where sources wrote 2^32-1 for that it counts as work; those that
+  // write -1 also record waits for events, by which they are told.
   Status readWaits() {
     static constexpr std::array<const char*, 5> kNames = {"Unknown Sync", "Event Sync", "Stream Wait Event",
                                                           "Stream Sync", "Context Sync"};
     auto waits = m_trace.query(
-        "SELECT y.process_id, s.number, y.correlation, y.start_ns, y.duration_ns, y.kind FROM main.synchronization y"
-        " JOIN main.stream s ON s.id = y.stream_id ORDER BY y.id");
+        "SELECT y.process_id, CASE WHEN y.kind = 4 AND y.stream_id IS NULL AND NOT EXISTS (SELECT 1 FROM"
+        " main.synchronization WHERE kind = 1) THEN 4294967295 ELSE s.number END, y.correlation, y.start_ns,"
+        " y.duration_ns, y.kind FROM main.synchronization y LEFT JOIN main.stream s ON s.id = y.stream_id ORDER BY "
+        "y.id");
     if (!waits.ok()) return waits.error();
     while (waits.value().next()) {
       const int64_t kind = waits.value().integer(5);
@@ -178,6 +182,23 @@ class Loader {
     return row.status();
   }
 
+  // What has no launch is linked to row 0, the file's first event, which is a range or an operator where it counts.
+  Status readFirstEvents() {
+    for (const char* sql : {"SELECT process_id, start_ns, min(id) FROM main.range WHERE kind = 'push_pop' GROUP BY 1",
+                            "SELECT process_id, start_ns, min(id) FROM operator GROUP BY 1"}) {
+      auto rows = m_trace.query(sql);
+      if (!rows.ok()) return rows.error();
+      while (rows.value().next()) {
+        Rank* rank = rankOf(rows.value().id<ProcessId>(0));
+        if (!rank || !isUsableTime(rows.value().integer(1), 0)) continue;
+        const int64_t start = rounded(rows.value().integer(1), 0).ts;
+        rank->firstEvent = std::min(rank->firstEvent.value_or(start), start);
+      }
+      if (Status status = rows.value().status(); !status.ok()) return status;
+    }
+    return Unit{};
+  }
+
   // A source lists work by correlation id, whatever its kind, and begins anew with each buffer; here each kind has its
   // own table.
   static void toFileOrder(std::vector<Work>& work) {
@@ -206,7 +227,8 @@ class Loader {
     std::unordered_map<int64_t, int64_t> starts;
     for (const Call& call : rank.calls) starts[call.correlation] = call.ts;
     for (Work& work : rank.work) {
-      if (const auto start = starts.find(work.correlation); start != starts.end()) work.launch = start->second;
+      const auto start = starts.find(work.correlation);
+      work.launch = start == starts.end() ? rank.firstEvent : std::optional(start->second);
     }
   }
 
@@ -232,15 +254,20 @@ class Loader {
                                                                "Device",  "Array",    "Managed"};
     return kNames[kind > 0 && kind < 6 ? static_cast<size_t>(kind) : 0];
   }
+  // Sources that do not know more of the host's memory call it Host.
   static std::string copyName(int64_t kind, int64_t source, int64_t target) {
-    static constexpr std::array<const char*, 11> kNames = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                                           "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+    static constexpr std::array<std::string_view, 11> kNames = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                                                "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+    const std::string_view direction = kNames[kind > 0 && kind < 11 ? static_cast<size_t>(kind) : 0];
+    const auto side = [&](int64_t memory, char letter) {
+      return memory == 0 && letter == 'H' ? std::string_view("Host") : memoryName(memory);
+    };
     std::string name = "Memcpy ";
-    name += kNames[kind > 0 && kind < 11 ? static_cast<size_t>(kind) : 0];
+    name += direction;
     name += " (";
-    name += memoryName(source);
+    name += side(source, direction.front());
     name += " -> ";
-    name += memoryName(target);
+    name += side(target, direction.back());
     return name + ")";
   }
 

@@ -33,7 +33,7 @@ struct Work {
   KernelType type = KernelType::Other;
   WorkKind kind = WorkKind::Kernel;
   double bandwidth = 0;           // GB/s of copies and sets: bytes / duration
-  std::optional<int64_t> launch;  // us; start of the launching call
+  std::optional<int64_t> launch;  // us; start of the launching call, or of the source's first event
   [[nodiscard]] int64_t end() const { return ts + dur; }
 };
 
@@ -47,9 +47,10 @@ struct Call {
 struct Rank {
   ProcessId process;
   std::optional<int64_t> rank;
-  std::vector<Work> work;      // in order of start
-  std::vector<Call> calls;     // that have a correlation id, in the order of the file
-  std::vector<int64_t> steps;  // numbers of the ProfilerSteps that were kept
+  std::vector<Work> work;             // in order of start
+  std::vector<Call> calls;            // that have a correlation id, in the order of the file
+  std::optional<int64_t> firstEvent;  // us; of the source
+  std::vector<int64_t> steps;         // numbers of the ProfilerSteps that were kept
 };
 
 struct Run {
