@@ -116,6 +116,47 @@ class BlockPool {
   bool m_started = false;
 };
 
+// Blocks that end or fail are waited for no longer.
+class GridBarrier : public SoftcudaGridBarrier {
+ public:
+  explicit GridBarrier(uint64_t blocks) : SoftcudaGridBarrier{&waitFor}, m_running(blocks) {}
+
+  void blockEnded(cudaError_t error) {
+    std::lock_guard lock(m_mutex);
+    --m_running;
+    if (error != cudaSuccess && m_error == cudaSuccess) m_error = error;
+    releaseIfAllAreThere();
+    if (m_error != cudaSuccess) m_released.notify_all();
+  }
+  cudaError_t error() const { return m_error; }
+
+ private:
+  static int waitFor(SoftcudaGridBarrier* self) { return static_cast<GridBarrier*>(self)->wait() ? 1 : 0; }
+
+  bool wait() {
+    std::unique_lock lock(m_mutex);
+    const uint64_t generation = m_generation;
+    ++m_waiting;
+    releaseIfAllAreThere();
+    m_released.wait(lock, [&] { return m_generation != generation || m_error != cudaSuccess; });
+    return m_error == cudaSuccess;
+  }
+
+  void releaseIfAllAreThere() {
+    if (m_waiting == 0 || m_waiting < m_running) return;
+    m_waiting = 0;
+    ++m_generation;
+    m_released.notify_all();
+  }
+
+  std::mutex m_mutex;
+  std::condition_variable m_released;
+  uint64_t m_running;
+  uint64_t m_waiting = 0;
+  uint64_t m_generation = 0;
+  cudaError_t m_error = cudaSuccess;
+};
+
 BlockPool& pool() {
   static auto* instance = new BlockPool;  // leaked: helpers use it until the process is gone
   return *instance;
@@ -124,6 +165,23 @@ BlockPool& pool() {
 }  // namespace
 
 void setWorkerPriority(int priority) { t_priority = priority; }
+
+cudaError_t runCooperativeGrid(const SoftcudaKernel& kernel, SoftcudaGrid grid, void** arguments) {
+  const uint64_t blocks = uint64_t{grid.grid.x} * grid.grid.y * grid.grid.z;
+  GridBarrier barrier(blocks);
+  grid.barrier = &barrier;
+  const auto runBlock = [&](uint64_t block) { barrier.blockEnded(kernel.run(&grid, block, 1, arguments)); };
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::vector<std::thread> others;
+  for (uint64_t block = 1; block < blocks; ++block) others.emplace_back(runBlock, block);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  runBlock(0);
+  for (std::thread& other : others) other.join();
+  return barrier.error();
+}
 
 cudaError_t runGrid(const SoftcudaKernel& kernel, const SoftcudaGrid& grid, void** arguments) {
   const uint64_t blocks = uint64_t{grid.grid.x} * grid.grid.y * grid.grid.z;

@@ -159,6 +159,7 @@ int attribute(cudaDeviceAttr attr) {
     case cudaDevAttrIntegrated:
     case cudaDevAttrCanMapHostMemory:
     case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrCooperativeLaunch:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrManagedMemory:
     case cudaDevAttrConcurrentManagedAccess:

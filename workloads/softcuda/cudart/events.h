@@ -59,6 +59,7 @@ struct SoftcudaEvent {
       uint32_t static_shared_bytes;
       uint32_t dynamic_shared_bytes;
       uint32_t registers_per_thread;
+      uint32_t cooperative;  // 1: launched so that its blocks can meet
     } kernel;
     struct {
       uint64_t bytes;

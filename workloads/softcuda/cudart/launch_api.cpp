@@ -63,6 +63,7 @@ struct LaunchRecord {
   SoftcudaGrid grid;
   uint32_t staticSharedBytes = 0;
   uint32_t registers = 0;
+  bool cooperative = false;
 
   void report(const Stream& stream, uint64_t start, uint64_t end) const {
     SoftcudaEvent event{};
@@ -80,6 +81,7 @@ struct LaunchRecord {
     event.kernel.static_shared_bytes = staticSharedBytes;
     event.kernel.dynamic_shared_bytes = grid.dynamic_shared_bytes;
     event.kernel.registers_per_thread = registers;
+    event.kernel.cooperative = cooperative ? 1 : 0;
     emit(event);
   }
 };
@@ -100,11 +102,16 @@ bool validGeometry(const dim3& grid, const dim3& block) {
          threads <= kMaxThreadsPerBlock;
 }
 
+// A core runs one block at a time.
+int blocksPerMultiprocessor(int blockSize) { return blockSize <= static_cast<int>(kMaxThreadsPerBlock) ? 1 : 0; }
+
 cudaError_t launch(ApiCall& call, RegisteredKernel* kernel, dim3 grid, dim3 block, void** arguments,
-                   std::size_t sharedBytes, cudaStream_t handle) {
+                   std::size_t sharedBytes, cudaStream_t handle, bool cooperative = false) {
   if (!kernel) return cudaErrorInvalidDeviceFunction;
   if (!validGeometry(grid, block)) return cudaErrorInvalidConfiguration;
   if (sharedBytes > static_cast<std::size_t>(kernel->maxDynamicSharedBytes)) return cudaErrorInvalidValue;
+  if (cooperative && uint64_t{grid.x} * grid.y * grid.z > static_cast<uint64_t>(softcuda_threads()))
+    return cudaErrorCooperativeLaunchTooLarge;
   const SoftcudaKernel* code = kernelCode(*kernel);
   if (!code) return cudaErrorInvalidDeviceFunction;
   if (code->argument_count > kMaxArguments || (code->argument_count > 0 && !arguments)) return cudaErrorInvalidValue;
@@ -112,30 +119,34 @@ cudaError_t launch(ApiCall& call, RegisteredKernel* kernel, dim3 grid, dim3 bloc
   if (!stream) return cudaErrorInvalidResourceHandle;
   LaunchRecord record{
       call.correlation(), call.startNs(), kernel->name.c_str(), {grid, block, static_cast<uint32_t>(sharedBytes)}};
+  record.cooperative = cooperative;
   submit(*stream, cudaGraphNodeTypeKernel, [record, packed = Arguments(*code, arguments)](Stream& self) mutable {
     runAndReport(record, self, [&] {
       void* pointers[kMaxArguments];
       packed.pointers(pointers);
-      const cudaError_t error = runGrid(packed.kernel(), record.grid, pointers);
+      const cudaError_t error = record.cooperative ? runCooperativeGrid(packed.kernel(), record.grid, pointers)
+                                                   : runGrid(packed.kernel(), record.grid, pointers);
       if (error != cudaSuccess) setStickyError(error);
     });
   });
   return cudaSuccess;
 }
 
-// What a launch asks for and blocks that run one after the other cannot give. Other attributes change no result.
-const char* missingFeature(const cudaLaunchConfig_t& config) {
+// What a launch asks for beside its geometry. Other attributes change no result.
+struct Wishes {
+  bool cooperative = false;
+  bool clusters = false;
+};
+
+Wishes wishesOf(const cudaLaunchConfig_t& config) {
+  Wishes wishes;
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     const cudaLaunchAttribute& attribute = config.attrs[i];
-    if (attribute.id == cudaLaunchAttributeCooperative && attribute.val.cooperative != 0) {
-      return "a cooperative launch";
-    }
+    if (attribute.id == cudaLaunchAttributeCooperative) wishes.cooperative = attribute.val.cooperative != 0;
     const auto& cluster = attribute.val.clusterDim;
-    if (attribute.id == cudaLaunchAttributeClusterDimension && cluster.x * cluster.y * cluster.z > 1) {
-      return "a launch with clusters";
-    }
+    if (attribute.id == cudaLaunchAttributeClusterDimension) wishes.clusters = cluster.x * cluster.y * cluster.z > 1;
   }
-  return nullptr;
+  return wishes;
 }
 
 struct CallConfiguration {
@@ -202,14 +213,21 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
       CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060, "cudaLaunchKernelExC",
       [&](ApiCall& call) {
         if (!config) return cudaErrorInvalidValue;
-        if (const char* missing = missingFeature(*config)) return softcuda_unsupported(missing);
-        return launch(call, kernel, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream);
+        const Wishes wishes = wishesOf(*config);
+        if (wishes.clusters) return softcuda_unsupported("a launch with clusters");
+        return launch(call, kernel, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream,
+                      wishes.cooperative);
       },
       nameOf(kernel));
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
-  return softcuda_unsupported("cudaLaunchCooperativeKernel");  // blocks run one after the other: no grid barrier
+cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem,
+                                        cudaStream_t stream) {
+  RegisteredKernel* kernel = findKernel(func);
+  return runtimeCall(
+      CUPTI_RUNTIME_TRACE_CBID_cudaLaunchCooperativeKernel_v9000, "cudaLaunchCooperativeKernel",
+      [&](ApiCall& call) { return launch(call, kernel, gridDim, blockDim, args, sharedMem, stream, true); },
+      nameOf(kernel));
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userData) {
@@ -249,7 +267,7 @@ cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute attr, int v
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, const void* func, int blockSize, size_t) {
   if (!numBlocks || blockSize <= 0) return remember(cudaErrorInvalidValue);
   if (!findKernel(func)) return remember(cudaErrorInvalidDeviceFunction);
-  *numBlocks = blockSize <= static_cast<int>(kMaxThreadsPerBlock) ? 1 : 0;  // a core runs one block at a time
+  *numBlocks = blocksPerMultiprocessor(blockSize);
   return cudaSuccess;
 }
 

@@ -44,7 +44,8 @@ CUpti_ActivityKernel10 kernelRecord(const SoftcudaEvent& event, CUpti_ActivityKi
   record.name = event.kernel.name;
   record.queued = latency ? event.queued_ns : CUPTI_TIMESTAMP_UNKNOWN;
   record.submitted = latency ? event.queued_ns : CUPTI_TIMESTAMP_UNKNOWN;
-  record.launchType = CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR;
+  record.launchType = event.kernel.cooperative != 0 ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE
+                                                    : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR;
   return record;
 }
 

@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "workloads/softcuda/kernels/fiber.h"
@@ -58,6 +59,8 @@ class Engine {
   void runLoop() { m_loop(m_arguments); }
   bool next();
   int barrier(BlockOperation operation, bool predicate);
+  void gridBarrier();
+  bool isCooperative() const { return m_gridBarrier != nullptr; }
   uint64_t warpOperation(WarpOperation operation, uint32_t mask, uint64_t value, int source);
   uint32_t liveLanes();
   void retire();
@@ -70,6 +73,7 @@ class Engine {
   void firstWait();
   void suspend();
   Fiber* pickNext();
+  void completeBarrier();
   void releaseBlock();
   void releaseWarpIfComplete(Warp& warp, uint32_t mask);
   static void resolve(Warp& warp, uint32_t group, WarpOperation operation);
@@ -80,6 +84,7 @@ class Engine {
   Fiber* m_current = nullptr;
   ThreadLoop m_loop = nullptr;
   void** m_arguments = nullptr;
+  SoftcudaGridBarrier* m_gridBarrier = nullptr;
   uint64_t m_nextBlock = 0;
   uint64_t m_endBlock = 0;
   cudaError_t m_error = cudaSuccess;
@@ -95,6 +100,7 @@ class Engine {
   uint32_t m_barrierCount = 0;   // predicates so far
   uint32_t m_barrierResult = 0;  // of the last completed barrier
   uint32_t m_barrierThreads = 0;
+  bool m_waitsForGrid = false;  // the barrier that the block's threads are coming to is the grid's
 };
 
 Engine& engine() {
@@ -117,6 +123,7 @@ cudaError_t Engine::run(ThreadLoop loop, const SoftcudaGrid& grid, uint64_t firs
   if (!reserveShared(grid.dynamic_shared_bytes)) return cudaErrorMemoryAllocation;
   m_loop = loop;
   m_arguments = arguments;
+  m_gridBarrier = grid.barrier;
   m_nextBlock = firstBlock;
   m_endBlock = firstBlock + blockCount;
   m_error = cudaSuccess;
@@ -198,13 +205,14 @@ void Engine::firstWait() {
   m_readyHead = 0;
   m_atBarrier.clear();
   m_barrierCount = 0;
+  m_waitsForGrid = false;
 }
 
 void Engine::endThread() {
   Warp& warp = m_warps[t_currentThread / 32];
   warp.live &= ~(1u << (t_currentThread & 31u));
   --m_live;
-  if (!m_atBarrier.empty() && m_atBarrier.size() == m_live) releaseBlock();
+  if (!m_atBarrier.empty() && m_atBarrier.size() == m_live) completeBarrier();
   if (warp.waiting != 0) {
     for (uint32_t rest = warp.waiting; rest != 0;) {
       const uint32_t mask = warp.lanes[__builtin_ctz(rest)].mask;
@@ -283,7 +291,7 @@ int Engine::barrier(BlockOperation operation, bool predicate) {
   m_atBarrier.push_back(m_current);
   if (m_atBarrier.size() == m_live) {
     m_atBarrier.pop_back();  // the last one goes on at once
-    releaseBlock();
+    completeBarrier();
   } else {
     suspend();
   }
@@ -295,6 +303,23 @@ int Engine::barrier(BlockOperation operation, bool predicate) {
     default:
       return static_cast<int>(m_barrierResult);
   }
+}
+
+void Engine::gridBarrier() {
+  if (!m_gridBarrier) {
+    std::fprintf(stderr,
+                 "softcuda: a kernel waits for its grid, but was not launched by cudaLaunchCooperativeKernel\n");
+    abort(cudaErrorLaunchFailure);
+  }
+  if (!t_hasWaited) firstWait();
+  m_waitsForGrid = true;
+  barrier(BlockOperation::kBarrier, false);
+}
+
+// All live threads of the block are there; for a barrier of the grid, all other blocks must be too.
+void Engine::completeBarrier() {
+  if (std::exchange(m_waitsForGrid, false) && m_gridBarrier->wait(m_gridBarrier) == 0) abort(cudaErrorLaunchFailure);
+  releaseBlock();
 }
 
 void Engine::releaseBlock() {
@@ -395,6 +420,8 @@ cudaError_t runBlocks(ThreadLoop loop, const SoftcudaGrid& grid, uint64_t firstB
 }
 
 bool nextThreadSlow() { return engine().next(); }
+bool isCooperative() { return engine().isCooperative(); }
+void gridBarrier() { engine().gridBarrier(); }
 int blockBarrier(BlockOperation operation, bool predicate) { return engine().barrier(operation, predicate); }
 uint64_t warpOperation(WarpOperation operation, uint32_t mask, uint64_t value, int sourceLane) {
   return engine().warpOperation(operation, mask, value, sourceLane);

@@ -69,6 +69,10 @@ enum class BlockOperation : uint8_t { kBarrier, kCount, kAnd, kOr };
 // Waits for every live thread of the block; returns the number of threads whose predicate holds (or all/any of it).
 int blockBarrier(BlockOperation operation, bool predicate);
 
+// Waits for every live thread of the grid: cooperative launches only, others fail.
+void gridBarrier();
+bool isCooperative();
+
 // Waits for every live lane of mask. Shuffle: the value of lane sourceLane (0…31 in the warp). Others: the combination
 // of all values (kBallot: bit i set if lane i's value is not 0).
 uint64_t warpOperation(WarpOperation operation, uint32_t mask, uint64_t value, int sourceLane);

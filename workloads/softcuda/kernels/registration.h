@@ -9,10 +9,17 @@
 
 extern "C" {
 
+// Where the blocks of a cooperative launch meet. wait returns when all blocks that have not ended are in it: 1, or 0
+// when one of them has failed and the others must end too.
+struct SoftcudaGridBarrier {
+  int (*wait)(SoftcudaGridBarrier* self);
+};
+
 struct SoftcudaGrid {
   dim3 grid;
   dim3 block;
   uint32_t dynamic_shared_bytes;
+  SoftcudaGridBarrier* barrier = nullptr;  // null: not a cooperative launch
 };
 
 struct SoftcudaKernel {

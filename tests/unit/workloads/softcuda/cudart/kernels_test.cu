@@ -2,6 +2,8 @@
 // Kernels compiled by g++ against results computed plainly.
 #include "workloads/softcuda/kernels/softcuda_kernel.h"
 
+#include "workloads/softcuda/kernels/cooperative_groups.h"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <gtest/gtest.h>
@@ -34,6 +36,21 @@ __global__ void __launch_bounds__(kBlock) blockSum(const float* x, float* sums) 
     if (t == 0) sums[blockIdx.x] = sum;
   }
 }
+
+// Each thread takes its right neighbour's value, rounds times; only the grid's barrier keeps the rounds apart. rounds:
+// even.
+__global__ void rotateThroughTheGrid(int* values, int* next, int rounds) {
+  const auto grid = cooperative_groups::this_grid();
+  const auto i = static_cast<unsigned>(grid.thread_rank()), count = static_cast<unsigned>(grid.size());
+  for (int round = 0; round < rounds; ++round) {
+    next[i] = values[(i + 1) % count];
+    grid.sync();
+    int* swapped = values;
+    values = next;
+    next = swapped;
+  }
+}
+__global__ void waitsForItsGrid() { cooperative_groups::this_grid().sync(); }
 
 __global__ void reverseInDynamicShared(int* data) {
   SOFTCUDA_DYNAMIC_SHARED(int, scratch);
@@ -127,6 +144,8 @@ __global__ void neverMeet() {
 }
 __global__ void traps() { __trap(); }
 
+SOFTCUDA_KERNEL(rotateThroughTheGrid)
+SOFTCUDA_KERNEL(waitsForItsGrid)
 SOFTCUDA_KERNEL(axpy)
 SOFTCUDA_KERNEL(blockSum<64>)
 SOFTCUDA_KERNEL(blockSum<1024>)
@@ -311,13 +330,47 @@ TEST(Launches, WrongOnesAreErrorsOfTheLaunch) {
   cudaGetLastError();
 }
 
-TEST(Launches, WhatBlocksInTurnCannotDoIsNotSupported) {
+TEST(Launches, TheBlocksOfACooperativeLaunchMeet) {
+  int blocks = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
+  constexpr unsigned kThreads = 64;
+  constexpr int kRounds = 100;
+  const unsigned threads = static_cast<unsigned>(blocks) * kThreads;
+  Managed<int> values(threads), next(threads);
+  int rounds = kRounds;
+  int *first = values.data(), *second = next.data();
+  void* pointers[] = {&first, &second, &rounds};
+  const auto function = reinterpret_cast<const void*>(&rotateThroughTheGrid);
+  for (unsigned i = 0; i < threads; ++i) first[i] = static_cast<int>(i);
+  ASSERT_EQ(cudaLaunchCooperativeKernel(function, static_cast<unsigned>(blocks), kThreads, pointers, 0, nullptr),
+            cudaSuccess);
+  finish();
+  for (unsigned i = 0; i < threads; ++i) EXPECT_EQ(first[i], static_cast<int>((i + kRounds) % threads));
+  EXPECT_EQ(cudaLaunchCooperativeKernel(function, static_cast<unsigned>(blocks) + 1, kThreads, pointers, 0, nullptr),
+            cudaErrorCooperativeLaunchTooLarge);
+  cudaGetLastError();
+
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(blocks);
+  config.blockDim = kThreads;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  for (unsigned i = 0; i < threads; ++i) first[i] = static_cast<int>(i);
+  ASSERT_EQ(cudaLaunchKernelExC(&config, function, pointers), cudaSuccess);
+  finish();
+  EXPECT_EQ(first[0], static_cast<int>(kRounds % threads));
+}
+
+TEST(Launches, ClustersAreNotSupported) {
   Managed<int> out(64);
   void* target = out.data();
   void* pointers[] = {&target};
   cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeCooperative;
-  attribute.val.cooperative = 1;
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {2, 1, 1};
   cudaLaunchConfig_t config{};
   config.gridDim = 1;
   config.blockDim = 64;
@@ -325,7 +378,7 @@ TEST(Launches, WhatBlocksInTurnCannotDoIsNotSupported) {
   config.numAttrs = 1;
   const auto function = reinterpret_cast<const void*>(&earlyExit);
   EXPECT_EQ(cudaLaunchKernelExC(&config, function, pointers), cudaErrorNotSupported);
-  attribute.val.cooperative = 0;
+  attribute.val.clusterDim = {1, 1, 1};
   EXPECT_EQ(cudaLaunchKernelExC(&config, function, pointers), cudaSuccess);
   finish();
   cudaGetLastError();
@@ -344,6 +397,11 @@ int failWith(void (*kernel)(), dim3 block) {
 TEST(Launches, ADeadlockEndsTheKernelWithAnError) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(std::exit(failWith(neverMeet, 64)), testing::ExitedWithCode(7), "a kernel deadlocked");
+}
+
+TEST(Launches, WaitingForTheGridInAnOrdinaryLaunchEndsTheKernelWithAnError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(failWith(waitsForItsGrid, 64)), testing::ExitedWithCode(7), "cudaLaunchCooperativeKernel");
 }
 
 TEST(Launches, ATrapEndsTheKernelWithAnError) {

@@ -302,11 +302,6 @@ TEST(Peers, ThereAreNone) {
   EXPECT_EQ(cudaDeviceCanAccessPeer(&value, 0, 1), cudaErrorInvalidDevice);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaErrorInvalidDevice);
   EXPECT_EQ(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 1), cudaErrorInvalidDevice);
-  int cooperative = -1;
-  EXPECT_EQ(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0), cudaSuccess);
-  EXPECT_EQ(cooperative, 0);
-  EXPECT_EQ(cudaLaunchCooperativeKernel(static_cast<const void*>(&value), 1, 1, nullptr, 0, nullptr),
-            cudaErrorNotSupported);
   cudaGetLastError();
 }
 
