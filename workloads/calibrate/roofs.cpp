@@ -39,15 +39,18 @@ double bestSeconds(const nn::Stream& stream, double atLeast, const std::function
   return best;
 }
 
-// Device time of the fastest of single pieces of work, started one by one until `atLeast` has passed: a piece of about
-// a millisecond that starts on an idle device runs through even where other programs use the CPU.
+constexpr int kSingles = 64;
+
+// Device time of the fastest of at least kSingles single pieces of work, started one by one until `atLeast` has passed:
+// a piece of about a millisecond that starts on an idle device runs through even where other programs use the CPU.
 double bestOfSingles(const nn::Stream& stream, double atLeast, const std::function<void()>& work) {
   cudaEvent_t start = nullptr, stop = nullptr;
   nn::check(cudaEventCreate(&start), "creating an event");
   nn::check(cudaEventCreate(&stop), "creating an event");
   float best = std::numeric_limits<float>::max();
   const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < 3 || std::chrono::steady_clock::now() - begin < std::chrono::duration<double>(atLeast); ++i) {
+  for (int i = 0; i < kSingles || std::chrono::steady_clock::now() - begin < std::chrono::duration<double>(atLeast);
+       ++i) {
     nn::check(cudaEventRecord(start, stream), "recording an event");
     work();
     nn::check(cudaEventRecord(stop, stream), "recording an event");
@@ -74,7 +77,7 @@ Buffer uniform(nn::MemoryLedger& ledger, const nn::Stream& stream, const char* n
 
 Effort effortFor(bool gpu, double seconds) {
   if (gpu) return {{4096, 8192}, size_t{1} << 28, seconds};
-  return {{256, 512, 768}, size_t{1} << 21, seconds};
+  return {{256, 384, 512, 768}, size_t{1} << 21, seconds};
 }
 
 double measureGemm(const Effort& effort, Dtype dtype, nn::Float32Multiply multiply) {

@@ -33,8 +33,12 @@ const std::vector<Lesson> kLessons = {
     {"memory", {"--batch", "32"}, {{":parameters", 25175040}, {":largest", 4096 * 4096}}, "--hidden=0", "by hand"},
     {"copies", {}, {}, "--batches=-1", "ms per batch"},
     {"synchronization", {"--steps", "20"}, {{":steps", 20}}, "--steps=none", "loop"},
-    {"small_kernels", {"--layers", "2", "--steps", "5"}, {{":layers", 2}, {":steps", 5}}, "--columns=100", "launches"},
-    {"bound", {"--repeats", "2"}, {{":repeats", 2}}, "--repeats=0", "bound by", kOneThread},
+    {"small_kernels",
+     {"--layers", "1", "--steps", "10"},
+     {{":layers", 1}, {":steps", 10}},
+     "--columns=100",
+     "launches"},
+    {"bound", {"--repeats", "1"}, {{":repeats", 1}}, "--repeats=0", "bound by", kOneThread},
     {"faults",
      {"--steps", "5", "--tiny", "64"},
      {{":ranks", 2}, {":steps", 5}, {":tiny", 64}},
@@ -142,7 +146,7 @@ std::map<std::string, std::string> verdictsOfBound() {
   std::ofstream(roofs) << nlohmann::json{{device["uuid"].get<std::string>(), device}};
   std::map<std::string, std::string> environment = kOneThread;
   environment["PLUMB_ROOFS"] = roofs;
-  runLesson("bound", {"--repeats", "2"}, recording, environment);
+  runLesson("bound", {"--repeats", "1"}, recording, environment);
   const Outcome report = run({{kPlumb, "report", "roofline", recording, "--format", "json"}, {}, {}});
   EXPECT_EQ(report.exitCode, 0) << report.errors;
   if (report.exitCode != 0) return {};

@@ -58,46 +58,65 @@ inline void wide(const Body& body) {
 // Independent partial results let the CPU's compiler use vectors; on a GPU the lanes are the vector.
 constexpr int kPartial = kLanes == 1 ? 32 : 1;
 
-template <class Term>
-__device__ LESSON_INLINE inline float sumOf(int columns, Term term) {
+// Starts fetching kPartial floats that the thread needs next. A row's passes over its cached copy would else leave the
+// memory idle on the CPU; a GPU has other warps for that. A prefetch beyond the end of an array is harmless.
+struct Nothing {
+  __device__ LESSON_INLINE void fetch(int) const {}
+};
+struct ToRead {
+  const float* from;
+  __device__ LESSON_INLINE void fetch(int i) const {
+#ifndef __CUDACC__
+    for (int k = 0; k < kPartial; k += 16) __builtin_prefetch(from + i + k, 0, 2);
+#endif
+  }
+};
+struct ToWrite {
+  const float* from;
+  __device__ LESSON_INLINE void fetch(int i) const {
+#ifndef __CUDACC__
+    for (int k = 0; k < kPartial; k += 16) __builtin_prefetch(from + i + k, 1, 3);
+#endif
+  }
+};
+
+template <class Next, class Term>
+__device__ LESSON_INLINE inline float sumOf(int columns, Next next, Term term) {
   float partial[kPartial] = {};
   const int whole = columns / (kLanes * kPartial) * (kLanes * kPartial);
-  for (int i = static_cast<int>(threadIdx.x) * kPartial; i < whole; i += kLanes * kPartial)
+  for (int i = static_cast<int>(threadIdx.x) * kPartial; i < whole; i += kLanes * kPartial) {
+    next.fetch(i);
     for (int k = 0; k < kPartial; ++k) partial[k] += term(i + k);
+  }
   float sum = 0.0f;
   for (int i = whole + static_cast<int>(threadIdx.x); i < columns; i += kLanes) sum += term(i);
   for (float value : partial) sum += value;
   return rowSum(sum);
 }
 
-template <class Value>
-__device__ LESSON_INLINE inline float maximumOf(int columns, Value value) {
+template <class Next, class Value>
+__device__ LESSON_INLINE inline float maximumOf(int columns, Next next, Value value) {
   float partial[kPartial];
   for (float& largest : partial) largest = -3.4e38f;
   const int whole = columns / (kLanes * kPartial) * (kLanes * kPartial);
-  for (int i = static_cast<int>(threadIdx.x) * kPartial; i < whole; i += kLanes * kPartial)
+  for (int i = static_cast<int>(threadIdx.x) * kPartial; i < whole; i += kLanes * kPartial) {
+    next.fetch(i);
     for (int k = 0; k < kPartial; ++k) partial[k] = value(i + k) > partial[k] ? value(i + k) : partial[k];
+  }
   float largest = -3.4e38f;
   for (int i = whole + static_cast<int>(threadIdx.x); i < columns; i += kLanes) largest = fmaxf(largest, value(i));
   for (float one : partial) largest = fmaxf(largest, one);
   return rowMax(largest);
 }
 
-// ahead: what the thread will need next. On the CPU it is fetched meanwhile, since a row's passes over its cached copy
-// would leave the memory idle; a GPU has other warps for that. A prefetch beyond the end of an array is harmless.
-template <class Value>
-__device__ LESSON_INLINE inline void writeRow(int columns, float* out, const float* ahead, Value value) {
-#ifdef __CUDACC__
-  for (int i = static_cast<int>(threadIdx.x); i < columns; i += kLanes) out[i] = value(i);
-#else
-  constexpr int kBlock = 64, kLine = 16;
-  int i = 0;
-  for (; i + kBlock <= columns; i += kBlock) {
-    for (int k = 0; ahead && k < kBlock; k += kLine) __builtin_prefetch(ahead + i + k, 0, 2);
-    for (int k = i; k < i + kBlock; ++k) out[k] = value(k);
+template <class Next, class Value>
+__device__ LESSON_INLINE inline void writeRow(int columns, float* out, Next next, Value value) {
+  const int whole = kLanes == 1 ? columns / kPartial * kPartial : 0;
+  for (int i = 0; i < whole; i += kPartial) {
+    next.fetch(i);
+    for (int k = i; k < i + kPartial; ++k) out[k] = value(k);
   }
-  for (; i < columns; ++i) out[i] = value(i);
-#endif
+  for (int i = whole + static_cast<int>(threadIdx.x); i < columns; i += kLanes) out[i] = value(i);
 }
 
 // exp for x <= 0. The C library's is a call per element on the CPU, which would make softmax a matter of arithmetic;
@@ -130,11 +149,13 @@ __global__ void layerNorm(const float* in, float* out, int rows, int columns) {
   const float* __restrict__ x = in + static_cast<size_t>(row) * columns;
   float* __restrict__ y = out + static_cast<size_t>(row) * columns;
   wide([=]() LESSON_INLINE {
-    const float mean = sumOf(columns, [=](int i) LESSON_INLINE { return x[i]; }) / static_cast<float>(columns);
-    const float variance = sumOf(columns, [=](int i) LESSON_INLINE { return (x[i] - mean) * (x[i] - mean); }) /
-                           static_cast<float>(columns);
+    const float mean =
+        sumOf(columns, ToWrite{y}, [=](int i) LESSON_INLINE { return x[i]; }) / static_cast<float>(columns);
+    const float variance =
+        sumOf(columns, ToRead{x + columns}, [=](int i) LESSON_INLINE { return (x[i] - mean) * (x[i] - mean); }) /
+        static_cast<float>(columns);
     const float inverse = rsqrtf(variance + 1e-5f);
-    writeRow(columns, y, x + columns, [=](int i) LESSON_INLINE { return (x[i] - mean) * inverse; });
+    writeRow(columns, y, Nothing{}, [=](int i) LESSON_INLINE { return (x[i] - mean) * inverse; });
   });
 }
 
@@ -144,10 +165,10 @@ __global__ void softmax(const float* in, float* out, int rows, int columns) {
   const float* __restrict__ x = in + static_cast<size_t>(row) * columns;
   float* __restrict__ y = out + static_cast<size_t>(row) * columns;
   wide([=]() LESSON_INLINE {
-    const float largest = maximumOf(columns, [=](int i) LESSON_INLINE { return x[i]; });
-    writeRow(columns, y, x + columns, [=](int i) LESSON_INLINE { return exponential(x[i] - largest); });
-    const float inverse = 1.0f / sumOf(columns, [=](int i) LESSON_INLINE { return y[i]; });
-    writeRow(columns, y, nullptr, [=](int i) LESSON_INLINE { return y[i] * inverse; });
+    const float largest = maximumOf(columns, ToWrite{y}, [=](int i) LESSON_INLINE { return x[i]; });
+    writeRow(columns, y, ToRead{x + columns}, [=](int i) LESSON_INLINE { return exponential(x[i] - largest); });
+    const float inverse = 1.0f / sumOf(columns, Nothing{}, [=](int i) LESSON_INLINE { return y[i]; });
+    writeRow(columns, y, Nothing{}, [=](int i) LESSON_INLINE { return y[i] * inverse; });
   });
 }
 
@@ -156,7 +177,7 @@ __global__ void decodeGemv(const float* matrix, const float* vector, float* out,
   if (row >= rows) return;
   const float* x = matrix + static_cast<size_t>(row) * columns;
   wide([=]() LESSON_INLINE {
-    const float sum = sumOf(columns, [=](int i) LESSON_INLINE { return x[i] * vector[i]; });
+    const float sum = sumOf(columns, ToRead{x + columns / 4}, [=](int i) LESSON_INLINE { return x[i] * vector[i]; });
     if (threadIdx.x == 0) out[row] = sum;
   });
 }

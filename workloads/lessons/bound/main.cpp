@@ -24,7 +24,7 @@ struct Options {
   int rows = 0;  // 0: by the device
   int columns = 4096;
   int gemm = 0;
-  int repeats = 4;
+  int repeats = 2;
 };
 Options g_options;
 
@@ -153,8 +153,8 @@ int measure(Bench& bench, std::vector<Kernel>& kernels) {
 }
 
 void teach(Checks& checks) {
-  const int rows = g_options.rows > 0 ? g_options.rows : (onGpu() ? 16384 : 512);
-  const int n = g_options.gemm > 0 ? g_options.gemm : (onGpu() ? 4096 : 512);
+  const int rows = g_options.rows > 0 ? g_options.rows : (onGpu() ? 16384 : 256);
+  const int n = g_options.gemm > 0 ? g_options.gemm : (onGpu() ? 4096 : 384);
   Bench bench(rows, g_options.columns, n);
   std::vector<Kernel> kernels = bench.kernels();
   const int rounds = measure(bench, kernels);
@@ -200,12 +200,12 @@ int main(int argc, char** argv) {
       {"bound", "What bounds a kernel: memory-bound LayerNorm, softmax and decode GEMV, and a compute-bound GEMM.",
        [](CLI::App& app) {
          app.add_option("--rows", g_options.rows,
-                        "rows of a matrix (default: 16384 on a GPU, 512 on the software device)")
+                        "rows of a matrix (default: 16384 on a GPU, 256 on the software device)")
              ->check(CLI::Range(1, 1 << 24));
          app.add_option("--columns", g_options.columns, "width of a row")
              ->capture_default_str()
              ->check(CLI::Range(8, 1 << 20));
-         app.add_option("--gemm", g_options.gemm, "n of the GEMM (default: 4096 on a GPU, 512 on the software device)")
+         app.add_option("--gemm", g_options.gemm, "n of the GEMM (default: 4096 on a GPU, 384 on the software device)")
              ->check(CLI::Range(8, 16384));
          app.add_option("--repeats", g_options.repeats, "rounds at least, the fastest run counts")
              ->capture_default_str()

@@ -23,15 +23,15 @@ namespace plumb::lessons {
 namespace {
 
 struct Options {
-  int megabytes = 0;  // of one batch; 0: by the device
-  int batches = 0;    // 0: by the device
+  int kib = 0;      // of one batch; 0: by the device
+  int batches = 0;  // 0: by the device
   int rounds = 12;
   int passes = 3;  // of the compute over a batch
 };
 Options g_options;
 
 // On the software device a round takes a few milliseconds, which the CPU's scheduler mostly gives without a break.
-int megabytes() { return g_options.megabytes > 0 ? g_options.megabytes : (onGpu() ? 32 : 2); }
+int kib() { return g_options.kib > 0 ? g_options.kib : (onGpu() ? 32768 : 2048); }
 int batches() { return g_options.batches > 0 ? g_options.batches : (onGpu() ? 16 : 4); }
 
 double millisecondsSince(std::chrono::steady_clock::time_point start) {
@@ -42,7 +42,7 @@ double millisecondsSince(std::chrono::steady_clock::time_point start) {
 class Training {
  public:
   Training()
-      : m_count(static_cast<size_t>(megabytes()) * 1024 * 1024 / sizeof(float)),
+      : m_count(static_cast<size_t>(kib()) * 1024 / sizeof(float)),
         m_out(m_ledger, m_compute, nn::Category::kActivation, "result", nn::Dtype::kFloat32, m_count) {
     for (int i = 0; i < 2; ++i)
       m_batch[i] = nn::Buffer(m_ledger, m_compute, nn::Category::kInput, fmt::format("batch {}", i),
@@ -177,7 +177,7 @@ void teach(Checks& checks) {
   const double resident = ways[0].fastest, fromPageable = ways[1].fastest, fromPinned = ways[2].fastest,
                beside = ways[3].fastest, waited = ways[4].fastest;
 
-  fmt::print("{} batches of {} MiB, compute: {} passes over each\n", batches(), megabytes(), g_options.passes);
+  fmt::print("{} batches of {} KiB, compute: {} passes over each\n", batches(), kib(), g_options.passes);
   Table table({"data", "ms per batch", "of it for data"});
   for (const Way& way : ways)
     table.add({way.data, fmt::format("{:.2f}", way.fastest), fmt::format("{:.2f}", way.fastest - resident)});
@@ -191,13 +191,20 @@ void teach(Checks& checks) {
       100.0 * pageableShare, 100.0 * pinnedShare);
   checks.expect(resident < fromPinned && resident < fromPageable, "copying in the compute stream costs time",
                 fmt::format("{:.2f} against {:.2f} and {:.2f} ms", resident, fromPinned, fromPageable));
-  if (onGpu() || std::thread::hardware_concurrency() > 1) {
+  // A GPU's copy engine is always there; a second CPU core may be taken by others.
+  double load = 0.0;
+  const double cores = std::thread::hardware_concurrency();
+  const bool busy = !onGpu() && (cores < 2 || (getloadavg(&load, 1) == 1 && load > cores));
+  if (beside < waited || !busy) {
     checks.expect(beside < waited, "events between two streams beat synchronizing the device",
                   fmt::format("{:.2f} against {:.2f} ms", beside, waited));
   } else {
     fmt::print(
-        "\nNot held against the times here: that overlapping pays, since one CPU core does copies and kernels in "
-        "turn.\n");
+        "\nNot held against the times: that events beat synchronizing the device ({:.2f} against {:.2f} ms). A copy "
+        "overlaps with\ncompute where it has a CPU core to itself, and {:.0f} programs share {:.0f} cores. The "
+        "recording "
+        "shows what overlapped.\n",
+        beside, waited, load, cores);
   }
   checks.expect(pageableShare > 0.5, "an asynchronous copy from pageable memory is not asynchronous",
                 fmt::format("{:.0f} %", 100.0 * pageableShare));
@@ -213,9 +220,9 @@ int main(int argc, char** argv) {
       argc, argv,
       {"copies", "Copies and streams: resident, pageable and pinned data, overlapped with compute and not.",
        [](CLI::App& app) {
-         app.add_option("--megabytes", g_options.megabytes,
-                        "size of a batch in MiB (default: 32 on a GPU, 2 on the software device)")
-             ->check(CLI::Range(1, 1024));
+         app.add_option("--kib", g_options.kib,
+                        "size of a batch in KiB (default: 32768 on a GPU, 2048 on the software device)")
+             ->check(CLI::Range(128, 1 << 20));
          app.add_option("--batches", g_options.batches,
                         "batches per experiment (default: 16 on a GPU, 4 on the software device)")
              ->check(CLI::Range(2, 1000));
