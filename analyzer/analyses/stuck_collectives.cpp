@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/stuck_collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace plumb {
+namespace {
+
+// One rank's part in a collective.
+struct Call {
+  bool isComplete = false;
+  StringId name;  // the framework's
+  StringId sizes, datatype, place;
+  bool hasPlace = false;
+  TimePoint time;
+};
+
+// A send or receive that is not complete.
+struct Transfer {
+  int64_t rank = 0, sequence = 0;
+  Call call;
+};
+
+struct RankView {
+  std::optional<int64_t> lastEnqueued, lastCompleted;
+  std::map<int64_t, Call> calls;  // by sequence
+};
+
+struct Group {
+  std::string name, description;
+  std::vector<int64_t> members;  // ranks of the run
+  std::map<int64_t, RankView> ranks;
+  // Sends by (from, to) as positions in the group, and the receives that wait for them.
+  std::map<std::pair<int64_t, int64_t>, std::vector<Transfer>> sends, receives;
+  bool hasTransfers = false;
+};
+
+using Groups = std::map<int64_t, Group>;  // by communicator hash
+
+Status loadGroups(Trace& trace, Groups& groups, bool& hasStates) {
+  std::unordered_map<int64_t, int64_t> hashOf;
+  auto states = trace.query(
+      "SELECT m.id, m.process_id, m.hash, s.name_id, s.description_id, s.last_enqueued, s.last_completed"
+      " FROM communicator_state s JOIN communicator m ON m.id = s.communicator_id ORDER BY m.id");
+  if (!states.ok()) return states.error();
+  while (states.value().next()) {
+    Statement& row = states.value();
+    const int64_t hash = row.integer(2);
+    hashOf.emplace(row.integer(0), hash);
+    Group& group = groups[hash];
+    if (group.name.empty()) group.name = trace.text(row.id<StringId>(3));
+    if (group.description.empty()) group.description = trace.text(row.id<StringId>(4));
+    const Process* process = trace.process(row.id<ProcessId>(1));
+    if (!process || !process->rank) continue;
+    RankView& view = group.ranks[*process->rank];
+    view.lastEnqueued = row.optionalInteger(5);
+    view.lastCompleted = row.optionalInteger(6);
+    hasStates |= view.lastEnqueued.has_value() || view.lastCompleted.has_value();
+  }
+  if (Status status = states.value().status(); !status.ok()) return status;
+
+  auto members =
+      trace.query("SELECT communicator_id, rank FROM communicator_member ORDER BY communicator_id, position");
+  if (!members.ok()) return members.error();
+  std::set<int64_t> filled;
+  int64_t current = -1;
+  while (members.value().next()) {
+    const int64_t communicator = members.value().integer(0);
+    const auto hash = hashOf.find(communicator);
+    if (hash == hashOf.end()) continue;
+    // Every rank tells the same list; the first is taken.
+    if (communicator != current && !filled.insert(hash->second).second) continue;
+    current = communicator;
+    groups[hash->second].members.push_back(members.value().integer(1));
+  }
+  return members.value().status();
+}
+
+// "nccl:send 0->3", "nccl:recv 0<-3": from and to as positions in the group.
+std::optional<std::pair<int64_t, int64_t>> endsOf(std::string_view name, bool& isSend) {
+  const size_t right = name.find("->"), left = name.find("<-");
+  isSend = right != std::string_view::npos;
+  const size_t arrow = std::min(right, left);
+  if (arrow == std::string_view::npos) return std::nullopt;
+  const size_t blank = name.rfind(' ', arrow);
+  const std::string_view mine = name.substr(blank == std::string_view::npos ? 0 : blank + 1, arrow - blank - 1);
+  const std::string_view other = name.substr(arrow + 2);
+  int64_t a = 0, b = 0;
+  const auto read = [](std::string_view text, int64_t& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  if (blank == std::string_view::npos || !read(mine, a) || !read(other, b)) return std::nullopt;
+  return isSend ? std::pair(a, b) : std::pair(b, a);
+}
+
+Status loadCalls(Trace& trace, Groups& groups, bool& hasStates) {
+  auto calls = trace.query(
+      "SELECT c.process_id, m.hash, c.sequence, s.p2p_sequence, s.state, s.name_id, s.input_sizes_id, c.datatype_id,"
+      " k.name_id, c.start_ns FROM collective_state s JOIN collective c ON c.id = s.collective_id"
+      " JOIN communicator m ON m.id = c.communicator_id LEFT JOIN stack k ON k.id = s.stack_id");
+  if (!calls.ok()) return calls.error();
+  while (calls.value().next()) {
+    Statement& row = calls.value();
+    hasStates = true;
+    const Process* process = trace.process(row.id<ProcessId>(0));
+    const auto group = groups.find(row.integer(1));
+    if (!process || !process->rank || group == groups.end()) continue;
+    Call call;
+    call.isComplete = row.text(4) == "completed";
+    call.name = row.id<StringId>(5);
+    call.sizes = row.id<StringId>(6);
+    call.datatype = row.id<StringId>(7);
+    call.hasPlace = !row.isNull(8);
+    if (call.hasPlace) call.place = row.id<StringId>(8);
+    call.time = row.time(9);
+    if (row.isNull(3)) {
+      group->second.ranks[*process->rank].calls.insert_or_assign(row.integer(2), call);
+      continue;
+    }
+    group->second.hasTransfers = true;
+    bool isSend = false;
+    const auto ends = endsOf(trace.text(call.name), isSend);
+    if (!ends || call.isComplete) continue;
+    auto& transfers = isSend ? group->second.sends : group->second.receives;
+    transfers[*ends].push_back({*process->rank, row.integer(3), call});
+  }
+  return calls.value().status();
+}
+
+// Without a status: what the calls tell. Collectives of a group complete in order.
+void completeViews(Group& group) {
+  for (auto& [rank, view] : group.ranks) {
+    // Where a group has sends and receives, the numbers of the status count those too, differently on each rank.
+    if (group.hasTransfers) view.lastEnqueued = view.lastCompleted = std::nullopt;
+    if (view.calls.empty()) continue;
+    if (!view.lastEnqueued) view.lastEnqueued = view.calls.rbegin()->first;
+    if (view.lastCompleted) continue;
+    const auto open =
+        std::find_if(view.calls.begin(), view.calls.end(), [](const auto& call) { return !call.second.isComplete; });
+    view.lastCompleted = open == view.calls.end() ? view.calls.rbegin()->first : open->first - 1;
+  }
+}
+
+struct Parts {
+  std::vector<int64_t> completed, called, never, unknown;
+};
+
+Parts partsOf(const Group& group, int64_t sequence) {
+  Parts parts;
+  std::set<int64_t> all(group.members.begin(), group.members.end());
+  for (const auto& [rank, view] : group.ranks) all.insert(rank);
+  for (const int64_t rank : all) {
+    const auto found = group.ranks.find(rank);
+    if (found == group.ranks.end() || (!found->second.lastEnqueued && !found->second.lastCompleted)) {
+      parts.unknown.push_back(rank);
+      continue;
+    }
+    const RankView& view = found->second;
+    const auto call = view.calls.find(sequence);
+    const bool isListed = call != view.calls.end();
+    if (isListed ? call->second.isComplete : view.lastCompleted.value_or(-1) >= sequence) {
+      parts.completed.push_back(rank);
+    } else if (isListed || view.lastEnqueued.value_or(-1) >= sequence) {
+      parts.called.push_back(rank);
+    } else {
+      parts.never.push_back(rank);
+    }
+  }
+  return parts;
+}
+
+std::vector<int64_t> joined(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  std::vector<int64_t> all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// Ranks that called something else than most did under this number.
+std::vector<int64_t> oddOnes(Trace& trace, const Group& group, int64_t sequence, const std::vector<int64_t>& called) {
+  std::map<std::string, std::vector<int64_t>> byKind;
+  for (const int64_t rank : called) {
+    const auto& calls = group.ranks.at(rank).calls;
+    const auto call = calls.find(sequence);
+    if (call == calls.end()) continue;
+    const std::string name(trace.text(call->second.name));
+    // Only of a reduction to all must the sizes be the same on every rank.
+    const bool sameSizes = name.find("all_reduce") != std::string::npos || name.find("allreduce") != std::string::npos;
+    byKind[name + (sameSizes ? std::string(" ").append(trace.text(call->second.sizes)) : "")].push_back(rank);
+  }
+  if (byKind.size() < 2) return {};
+  const auto most = std::max_element(byKind.begin(), byKind.end(),
+                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  std::vector<int64_t> odd;
+  for (auto entry = byKind.begin(); entry != byKind.end(); ++entry) {
+    if (entry != most) odd.insert(odd.end(), entry->second.begin(), entry->second.end());
+  }
+  std::sort(odd.begin(), odd.end());
+  return odd;
+}
+
+const char* ranksWord(const std::vector<int64_t>& ranks) { return ranks.size() == 1 ? "rank" : "ranks"; }
+
+void judge(Trace& trace, const Group& group, const Parts& parts, StuckCollective& stuck) {
+  const auto said = [](const std::vector<int64_t>& ranks) {
+    return fmt::format("{} {}", ranksWord(ranks), rankList(ranks));
+  };
+  if (!parts.completed.empty()) {
+    stuck.kind = StuckKind::HeldBack;
+    stuck.missing = joined(parts.called, parts.never);
+    stuck.reason = fmt::format("{} completed it, and {} did not: look at the GPU and the network of the latter",
+                               said(parts.completed), said(stuck.missing));
+    return;
+  }
+  stuck.waiting = parts.called;
+  if (!parts.never.empty()) {
+    stuck.kind = StuckKind::NeverCalled;
+    stuck.missing = parts.never;
+    stuck.reason = fmt::format("{} wait{} for {}, which never called it", said(parts.called),
+                               parts.called.size() == 1 ? "s" : "", said(parts.never));
+    return;
+  }
+  stuck.missing = oddOnes(trace, group, stuck.sequence, parts.called);
+  if (!stuck.missing.empty()) {
+    stuck.kind = StuckKind::CalledDifferently;
+    stuck.reason = fmt::format("{} called another operation or other sizes than the others", said(stuck.missing));
+  } else if (!parts.unknown.empty()) {
+    stuck.kind = StuckKind::CannotSay;
+    stuck.reason = fmt::format("of {} nothing is in the file", said(parts.unknown));
+  } else {
+    stuck.kind = StuckKind::Waiting;
+    stuck.reason = "all ranks called it and none completed it: it waits for work queued before it, or for the network";
+  }
+}
+
+StuckCollective describe(Trace& trace, int64_t hash, const Group& group, int64_t sequence) {
+  const Parts parts = partsOf(group, sequence);
+  StuckCollective stuck;
+  stuck.communicatorHash = hash;
+  stuck.group = group.name;
+  stuck.description = group.description;
+  stuck.sequence = sequence;
+  stuck.ranks = group.members;
+  stuck.completed = parts.completed;
+  stuck.unknown = parts.unknown;
+  bool isDescribed = false;
+  for (const auto& [rank, view] : group.ranks) {
+    const auto call = view.calls.find(sequence);
+    if (call == view.calls.end()) continue;
+    if (!call->second.isComplete && (!stuck.since || call->second.time < *stuck.since)) stuck.since = call->second.time;
+    if (isDescribed) continue;
+    isDescribed = true;
+    stuck.operation = trace.text(call->second.name);
+    stuck.sizes = trace.text(call->second.sizes);
+    stuck.datatype = trace.text(call->second.datatype);
+    if (call->second.hasPlace) stuck.place = trace.text(call->second.place);
+  }
+  judge(trace, group, parts, stuck);
+  return stuck;
+}
+
+void findInCollectives(Trace& trace, int64_t hash, const Group& group, std::vector<StuckCollective>& found) {
+  std::set<int64_t> open;
+  for (const auto& [rank, view] : group.ranks) {
+    for (const auto& [sequence, call] : view.calls) {
+      if (!call.isComplete) open.insert(sequence);
+    }
+  }
+  if (open.empty()) return;
+  found.push_back(describe(trace, hash, group, *open.begin()));
+  if (found.back().kind == StuckKind::NeverCalled) return;
+  for (auto sequence = std::next(open.begin()); sequence != open.end(); ++sequence) {
+    if (partsOf(group, *sequence).never.empty()) continue;
+    StuckCollective later = describe(trace, hash, group, *sequence);
+    // Not the completions but who never came is what this one adds.
+    if (later.kind == StuckKind::NeverCalled) found.push_back(std::move(later));
+    return;
+  }
+}
+
+void findInTransfers(Trace& trace, int64_t hash, const Group& group, std::vector<StuckCollective>& found) {
+  std::set<std::pair<int64_t, int64_t>> pairs;
+  for (const auto& [ends, transfers] : group.sends) pairs.insert(ends);
+  for (const auto& [ends, transfers] : group.receives) pairs.insert(ends);
+  for (const auto& ends : pairs) {
+    const auto send = group.sends.find(ends), receive = group.receives.find(ends);
+    const bool isSent = send != group.sends.end(), isReceived = receive != group.receives.end();
+    const auto& transfers = isSent ? send->second : receive->second;
+    const Transfer& first = *std::min_element(transfers.begin(), transfers.end(),
+                                              [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+    StuckCollective stuck;
+    stuck.communicatorHash = hash;
+    stuck.group = group.name;
+    stuck.description = group.description;
+    stuck.operation = trace.text(first.call.name);
+    stuck.sequence = first.sequence;
+    stuck.sizes = trace.text(first.call.sizes);
+    stuck.datatype = trace.text(first.call.datatype);
+    if (first.call.hasPlace) stuck.place = trace.text(first.call.place);
+    stuck.since = first.call.time;
+    stuck.ranks = group.members;
+    stuck.waiting.push_back(first.rank);
+    if (isSent && isReceived) {
+      stuck.waiting.push_back(receive->second.front().rank);
+      stuck.kind = StuckKind::Waiting;
+      stuck.reason =
+          "both ends called it and neither completed it: it waits for work queued before it, or for the network";
+    } else {
+      const int64_t position = isSent ? ends.second : ends.first;
+      const bool isKnown = position >= 0 && position < static_cast<int64_t>(group.members.size());
+      if (isKnown) stuck.unknown.push_back(group.members[static_cast<size_t>(position)]);
+      stuck.reason = "the other end has no such transfer open: it has completed its part, or never called it";
+    }
+    found.push_back(std::move(stuck));
+  }
+}
+
+}  // namespace
+
+std::string_view nameOf(StuckKind kind) {
+  switch (kind) {
+    case StuckKind::HeldBack:
+      return "held back";
+    case StuckKind::NeverCalled:
+      return "never called";
+    case StuckKind::CalledDifferently:
+      return "called differently";
+    case StuckKind::Waiting:
+      return "waiting";
+    case StuckKind::CannotSay:
+      break;
+  }
+  return "cannot say";
+}
+
+std::string rankList(const std::vector<int64_t>& ranks) {
+  std::string text;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (!text.empty()) text += ' ';
+    text += std::to_string(ranks[i]);
+    if (last > i + 1) {
+      text += '-' + std::to_string(ranks[last]);
+    } else {
+      last = i;
+    }
+    i = last + 1;
+  }
+  return text;
+}
+
+Result<StuckAnalysis> analyzeStuckCollectives(Trace& trace) {
+  StuckAnalysis result;
+  Groups groups;
+  if (const Status loaded = loadGroups(trace, groups, result.hasStates); !loaded.ok()) return loaded.error();
+  if (const Status loaded = loadCalls(trace, groups, result.hasStates); !loaded.ok()) return loaded.error();
+  for (auto& [hash, group] : groups) {
+    completeViews(group);
+    findInCollectives(trace, hash, group, result.collectives);
+    findInTransfers(trace, hash, group, result.collectives);
+  }
+  constexpr TimePoint kNever(INT64_MAX);
+  std::stable_sort(result.collectives.begin(), result.collectives.end(),
+                   [&](const StuckCollective& a, const StuckCollective& b) {
+                     return std::make_tuple(a.missing.empty(), a.kind, a.since.value_or(kNever)) <
+                            std::make_tuple(b.missing.empty(), b.kind, b.since.value_or(kNever));
+                   });
+  std::map<int64_t, std::set<int64_t>> groupsOfRank;
+  for (const StuckCollective& stuck : result.collectives) {
+    for (const int64_t rank : stuck.missing) groupsOfRank[rank].insert(stuck.communicatorHash);
+  }
+  for (const auto& [rank, named] : groupsOfRank) {
+    result.suspects.push_back({rank, static_cast<int64_t>(named.size())});
+  }
+  std::stable_sort(result.suspects.begin(), result.suspects.end(),
+                   [](const auto& a, const auto& b) { return a.groups > b.groups; });
+  return result;
+}
+
+}  // namespace plumb

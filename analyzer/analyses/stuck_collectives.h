@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run hangs in, from the states of collectives that a flight recorder dumped: per process group the first
+// collective that did not complete on all its ranks, and the first that some rank never called, with the ranks that are
+// missing. Ranks are those of the run.
+//   held back by a rank: others completed it, so the rest did not do its part (its GPU or its network).
+//   never called: a rank's last enqueued collective comes before it.
+//   called differently: ranks called another operation or other sizes under the same number.
+//   waiting: all ranks called it and none completed it; it waits for what is queued before it, or for the network.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+enum class StuckKind : uint8_t { HeldBack, NeverCalled, CalledDifferently, Waiting, CannotSay };
+[[nodiscard]] std::string_view nameOf(StuckKind kind);  // "held back" …
+
+struct StuckCollective {
+  StuckKind kind = StuckKind::CannotSay;
+  int64_t communicatorHash = 0;
+  std::string group, description;  // as the framework calls the process group, and what the program does
+  std::string operation;           // the framework's name
+  int64_t sequence = 0;
+  std::string sizes, datatype;   // of the input, on the lowest rank that is known to have called it
+  std::vector<int64_t> ranks;    // of the group; empty: not told
+  std::vector<int64_t> missing;  // who keeps the others waiting; empty when that cannot be said
+  std::vector<int64_t> waiting;  // called it and have not completed it, without the missing
+  std::vector<int64_t> completed;
+  std::vector<int64_t> unknown;    // of whom nothing is in the file
+  std::optional<TimePoint> since;  // when the first of those that have not completed it called it
+  std::string place;               // where it was called: 'file.py:12 function', "" when not recorded
+  std::string reason;              // a sentence
+};
+
+struct StuckAnalysis {
+  bool hasStates = false;                    // otherwise nothing can be said
+  std::vector<StuckCollective> collectives;  // those with missing ranks first, then by time
+  // The ranks named as missing, with the number of groups that name them, most first: where to look.
+  struct Suspect {
+    int64_t rank = 0;
+    int64_t groups = 0;
+  };
+  std::vector<Suspect> suspects;
+};
+
+[[nodiscard]] Result<StuckAnalysis> analyzeStuckCollectives(Trace& trace);
+
+// "3 5-7 9"
+[[nodiscard]] std::string rankList(const std::vector<int64_t>& ranks);
+
+}  // namespace plumb
