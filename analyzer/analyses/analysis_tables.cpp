@@ -15,8 +15,8 @@
 #include "analyzer/analyses/hta/hta_tables.h"
 #include "analyzer/analyses/idle_tables.h"
 #include "analyzer/analyses/kernel_tables.h"
-#include "analyzer/analyses/memory_tables.h"
-#include "analyzer/analyses/roofline_tables.h"
+#include "analyzer/analyses/memory.h"
+#include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/stuck_tables.h"
 #include "analyzer/analyses/windows.h"
@@ -183,9 +183,9 @@ Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
 }
 
 Status registerAnalysisTables(Trace& trace) {
-  const std::span<const AnalysisTable> kFamilies[] = {kTables,        collectivesTables(), hostTables(),
-                                                      kernelTables(), idleTables(),        stuckTables(),
-                                                      htaTables(),    memoryTables(),      rooflineTables()};
+  const std::span<const AnalysisTable> kFamilies[] = {kTables, collectivesTables(), hostTables(), kernelTables(),
+                                                      idleTables(), stuckTables(),
+                                                      htaTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
       Status added =
