@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/import/chrome_event.h"
 
+#include "analyzer/import/json_reader.h"
+
 namespace plumb::import {
 namespace {
 
@@ -14,38 +16,74 @@ std::optional<int64_t> timeOf(const JsonValue& value) {
   return nanosecondsOf(value.text);
 }
 
+void takeMember(ChromeEvent& event, std::string_view key, const JsonValue& value) {
+  switch (key.size()) {
+    case 2:
+      if (key == "ph") event.phase = value.kind == JsonKind::String && value.text.size() == 1 ? value.text[0] : '\0';
+      if (key == "ts") event.startNs = timeOf(value);
+      if (key == "id") event.id = plainText(value);
+      break;
+    case 3:
+      if (key == "cat") event.category = plainText(value);
+      if (key == "pid") event.pid = plainText(value);
+      if (key == "tid") event.tid = plainText(value);
+      if (key == "dur") {
+        event.durationNs = timeOf(value);
+        event.hasDuration = true;
+      }
+      break;
+    case 4:
+      if (key == "name") event.name = value;
+      if (key == "args") event.args = value;
+      break;
+    default:
+      break;
+  }
+}
+
+bool readMembers(JsonReader& reader, ChromeEvent& event) {
+  if (!reader.consume('{')) return false;
+  if (reader.consume('}')) return true;
+  do {
+    JsonValue key, value;
+    if (!reader.key(key)) return false;
+    if (key.text == "args" && reader.next() == '{') {
+      const char* start = reader.at();
+      event.arguments.clear();
+      const bool valid = reader.object(
+          [&](std::string_view name, const JsonValue& argument) {
+            event.arguments.push_back({name, argument});
+          },
+          1);
+      if (!valid) return false;
+      event.args = {JsonKind::Object, std::string_view(start, static_cast<size_t>(reader.at() - start))};
+      continue;
+    }
+    if (!reader.value(value, 0)) return false;
+    takeMember(event, key.text, value);
+  } while (reader.consume(','));
+  return reader.consume('}');
+}
+
 }  // namespace
 
-JsonValue ChromeEvent::argument(std::string_view key) const {
-  JsonValue found;
-  forEachArgument([&](std::string_view argumentName, const JsonValue& value) {
-    if (argumentName == key) found = value;
-  });
-  return found;
+JsonValue ChromeEvent::argument(std::string_view key) const noexcept {
+  for (auto at = arguments.rbegin(); at != arguments.rend(); ++at) {
+    if (at->key == key) return at->value;
+  }
+  return {};
 }
 
-void ChromeEvent::forEachArgument(const JsonMember& take) const {
-  if (args.kind == JsonKind::Object) (void)readObject(args.text, take);
-}
-
-std::optional<ChromeEvent> readChromeEvent(std::string_view text) {
-  ChromeEvent event;
-  const bool valid = readObject(text, [&](std::string_view key, const JsonValue& value) {
-    if (key == "ph") event.phase = value.kind == JsonKind::String && value.text.size() == 1 ? value.text[0] : '\0';
-    if (key == "cat") event.category = plainText(value);
-    if (key == "name") event.name = value;
-    if (key == "pid") event.pid = plainText(value);
-    if (key == "tid") event.tid = plainText(value);
-    if (key == "ts") event.startNs = timeOf(value);
-    if (key == "dur") {
-      event.durationNs = timeOf(value);
-      event.hasDuration = true;
-    }
-    if (key == "id") event.id = plainText(value);
-    if (key == "args") event.args = value;
-  });
-  if (!valid || event.phase == '\0') return std::nullopt;
-  return event;
+EventText readChromeEvent(std::string_view text, ChromeEvent& event, size_t& length) {
+  std::vector<ChromeArgument> memory = std::move(event.arguments);
+  memory.clear();
+  event = {};
+  event.arguments = std::move(memory);
+  JsonReader reader(text);
+  if (!readMembers(reader, event)) return reader.needsMore() ? EventText::Cut : EventText::Damaged;
+  if (event.phase == '\0') return EventText::Damaged;
+  length = static_cast<size_t>(reader.at() - text.data());
+  return EventText::Whole;
 }
 
 }  // namespace plumb::import

@@ -1,27 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // One event of a Chrome trace, read but not interpreted. Views into the event's text.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/import/json.h"
 
 namespace plumb::import {
 
+struct ChromeArgument {
+  std::string_view key;
+  JsonValue value;
+};
+
 struct ChromeEvent {
   char phase = 0;  // X B E b e n i I R C M s t f …
   std::string_view category, pid, tid, id;
   JsonValue name, args;
+  std::vector<ChromeArgument> arguments;       // of args
   std::optional<int64_t> startNs, durationNs;  // no value: absent or unusable
   bool hasDuration = false;
 
-  // The argument of that name; kind Null when there is none.
-  [[nodiscard]] JsonValue argument(std::string_view key) const;
-  // Calls for each argument.
-  void forEachArgument(const JsonMember& take) const;
+  // The argument of that name, the last of several; kind Null when there is none.
+  [[nodiscard]] JsonValue argument(std::string_view key) const noexcept;
+  // take(key, value) for each argument.
+  template <class Take>
+  void forEachArgument(const Take& take) const {
+    for (const ChromeArgument& argument : arguments) take(argument.key, argument.value);
+  }
 };
 
-// No value: not valid JSON, or no event (it has no phase).
-[[nodiscard]] std::optional<ChromeEvent> readChromeEvent(std::string_view text);
+enum class EventText : uint8_t {
+  Whole,
+  Cut,      // it ends within the event
+  Damaged,  // no valid JSON, or no event (it has no phase)
+};
+
+// Reads the event that the text begins with into `event`, whose memory is used again, in one pass. length: of its text,
+// when it is Whole.
+[[nodiscard]] EventText readChromeEvent(std::string_view text, ChromeEvent& event, size_t& length);
 
 }  // namespace plumb::import

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of ChromeRows that knows work on the device.
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 
@@ -11,7 +9,9 @@
 namespace plumb::import {
 namespace {
 
-constexpr int64_t kNoUsableTime = 1;  // event flag
+// Event flags.
+constexpr int64_t kNoUsableTime = 1;
+constexpr int64_t kFromGraph = 2;
 
 // "stream 7" and 7
 std::optional<int64_t> trailingNumber(std::string_view text) {
@@ -63,98 +63,64 @@ int64_t copyKindOf(std::string_view name) {
   return valueOf(name, kCopyKinds);
 }
 
-// What NCCL calls it, from what torch calls it.
-std::string_view operationOf(std::string_view name) {
-  struct Known {
-    std::string_view part, operation;
-  };
-  static constexpr std::array<Known, 12> kKnown = {{{"reduce_scatter", "ReduceScatter"},
-                                                    {"allgather", "AllGather"},
-                                                    {"all_gather", "AllGather"},
-                                                    {"allreduce", "AllReduce"},
-                                                    {"all_reduce", "AllReduce"},
-                                                    {"all_to_all", "AllToAll"},
-                                                    {"alltoall", "AllToAll"},
-                                                    {"broadcast", "Broadcast"},
-                                                    {"send", "Send"},
-                                                    {"recv", "Recv"},
-                                                    {"barrier", "Barrier"},
-                                                    {"reduce", "Reduce"}}};
-  for (const Known& known : kKnown) {
-    if (name.find(known.part) != std::string_view::npos) return known.operation;
-  }
-  return name;
-}
-
-struct Datatype {
-  std::string_view torch, nccl;
-  int64_t bytes;
-};
-Datatype datatypeOf(std::string_view name) {
-  static constexpr std::array<Datatype, 11> kTypes = {{{"Float", "ncclFloat32", 4},
-                                                       {"Half", "ncclFloat16", 2},
-                                                       {"BFloat16", "ncclBfloat16", 2},
-                                                       {"Double", "ncclFloat64", 8},
-                                                       {"Long", "ncclInt64", 8},
-                                                       {"Int", "ncclInt32", 4},
-                                                       {"Byte", "ncclUint8", 1},
-                                                       {"Char", "ncclInt8", 1},
-                                                       {"Bool", "ncclUint8", 1},
-                                                       {"Float8_e4m3fn", "ncclFloat8e4m3", 1},
-                                                       {"Float8_e5m2", "ncclFloat8e5m2", 1}}};
-  for (const Datatype& type : kTypes) {
-    if (type.torch == name) return type;
-  }
-  return {name, name, 0};
-}
-
-// The same on every rank that names the group alike, as NCCL's own id would be.
-int64_t groupHash(std::string_view text) {
-  uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return static_cast<int64_t>(hash);
-}
-
 }  // namespace
 
-ChromeRows::Place ChromeRows::placeOf(const ChromeEvent& event) {
-  std::optional<int64_t> ordinal, number;
-  int64_t context = 0;
-  event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-    if (key == "device") ordinal = value.toInteger();
-    if (key == "stream") number = value.toInteger();
-    if (key == "context") context = value.toInteger().value_or(0);
-  });
+bool ChromeRows::Work::take(std::string_view key, const JsonValue& value) {
+  if (key == "correlation") {
+    correlation = value.toInteger().value_or(0);
+  } else if (key == "External id" || key == "external id") {
+    external = value.toInteger();
+  } else if (key == "stream") {
+    number = value.toInteger();
+  } else if (key == "device") {
+    ordinal = value.toInteger();
+  } else if (key == "context") {
+    context = value.toInteger().value_or(0);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+ChromeRows::Place ChromeRows::placeOf(const ChromeEvent& event, const Work& work) {
+  std::optional<int64_t> ordinal = work.ordinal, number = work.number;
   if (!ordinal) ordinal = trailingNumber(event.pid);
   if (!number) number = trailingNumber(event.tid);
   const int64_t process = m_registry.process(event.pid);
   const int64_t device = m_registry.device(process, ordinal.value_or(-1));
-  return {process, device, m_registry.stream(process, device, number.value_or(-1), context)};
+  return {process, device, m_registry.stream(process, device, number.value_or(-1), work.context)};
+}
+
+void ChromeRows::noteWork(const ChromeEvent& event, const char* table, int64_t id, const Times& times,
+                          const Place& place, const Work& work) {
+  if (work.correlation == 0) return m_flows.noteUncorrelated(table, id, event, times.start);
+  m_flows.noteCorrelated();
+  m_operators.addWork(place.process, work.correlation, work.external);
 }
 
 void ChromeRows::kernel(const ChromeEvent& event, const Times& times) {
-  const Place place = placeOf(event);
+  Work work;
   std::array<int64_t, 3> grid{}, block{};
   std::optional<int64_t> graph, node;
-  int64_t correlation = 0, registers = 0, shared = 0;
-  bool hasCollective = false, hasNotFinite = false;
+  int64_t registers = 0, shared = 0;
+  bool hasNotFinite = false;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-    if (key == "correlation") correlation = value.toInteger().value_or(0);
+    hasNotFinite |= value.kind == JsonKind::NotFinite;
+    if (work.take(key, value)) return;
     if (key == "grid") grid = threeOf(value);
     if (key == "block") block = threeOf(value);
     if (key == "registers per thread") registers = value.toInteger().value_or(0);
     if (key == "shared memory") shared = value.toInteger().value_or(0);
     if (key == "graph id") graph = value.toInteger();
     if (key == "graph node id") node = value.toInteger();
-    hasCollective |= key == "Collective name";
-    hasNotFinite |= value.kind == JsonKind::NotFinite;
   });
+  const Place place = placeOf(event, work);
   if (graph == 0) graph.reset();  // not from a graph
   if (node == 0) node.reset();
   if (hasNotFinite) m_tally.count(Reason::NotFinite, m_offset);
-  const std::string name = event.name.toText();
-  const KernelNameIds names = m_file.kernelNameIds(name);
-  m_file.rows().insert(schema::KernelRow{.id = m_file.rows().nextId<schema::KernelRow>(),
+  const KernelNameIds names = m_file.kernelNameIds(event.name);
+  const int64_t id = m_file.rows().nextId<schema::KernelRow>();
+  m_file.rows().insert(schema::KernelRow{.id = id,
                                          .process_id = place.process,
                                          .device_id = place.device,
                                          .stream_id = place.stream,
@@ -163,7 +129,7 @@ void ChromeRows::kernel(const ChromeEvent& event, const Times& times) {
                                          .name_id = names.full,
                                          .short_name_id = names.shortName,
                                          .mangled_name_id = names.mangled,
-                                         .correlation = correlation,
+                                         .correlation = work.correlation,
                                          .grid_x = grid[0],
                                          .grid_y = grid[1],
                                          .grid_z = grid[2],
@@ -176,24 +142,30 @@ void ChromeRows::kernel(const ChromeEvent& event, const Times& times) {
                                          .local_bytes_per_thread = 0,
                                          .graph_id = graph,
                                          .graph_node_id = node,
-                                         .flags = times.usable ? 0 : kNoUsableTime});
+                                         .flags = (times.usable ? 0 : kNoUsableTime) | (graph ? kFromGraph : 0)});
+  noteWork(event, "kernel", id, times, place, work);
   // Only the library's kernels: the same metadata also comes on kernels that merely belong to a collective operator.
-  if (hasCollective && isCommunicationName(name)) collective(event, times, place.process, correlation);
+  const auto [isCommunication, isNew] = m_isCommunication.try_emplace(names.full);
+  if (isNew) isCommunication->second = isCommunicationName(event.name.text);
+  if (!isCommunication->second) return;
+  const bool hasOperator = work.external && *work.external != work.correlation;
+  m_collectives.addKernel(event, place.process, times.start, work.correlation,
+                          hasOperator ? work.external : std::nullopt, m_offset);
 }
 
 void ChromeRows::copy(const ChromeEvent& event, const Times& times) {
-  const Place place = placeOf(event);
-  const std::string name = event.name.toText();
-  const size_t arrow = name.find("->");
-  const std::string_view whole = name;
-  int64_t correlation = 0, bytes = 0;
+  Work work;
+  int64_t bytes = 0;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-    if (key == "correlation") correlation = value.toInteger().value_or(0);
-    if (key == "bytes") bytes = value.toInteger().value_or(0);
+    if (!work.take(key, value) && key == "bytes") bytes = value.toInteger().value_or(0);
   });
-  const bool hasKinds = arrow != std::string::npos;
+  const Place place = placeOf(event, work);
+  const std::string_view whole = event.name.text;
+  const size_t arrow = whole.find("->");
+  const int64_t id = m_file.rows().nextId<schema::MemoryCopyRow>();
+  const bool hasKinds = arrow != std::string_view::npos;
   m_file.rows().insert(
-      schema::MemoryCopyRow{.id = m_file.rows().nextId<schema::MemoryCopyRow>(),
+      schema::MemoryCopyRow{.id = id,
                             .process_id = place.process,
                             .device_id = place.device,
                             .stream_id = place.stream,
@@ -204,20 +176,22 @@ void ChromeRows::copy(const ChromeEvent& event, const Times& times) {
                             .source_kind = hasKinds ? valueOf(whole.substr(0, arrow), kMemoryKinds) : 0,
                             .target_kind = hasKinds ? valueOf(whole.substr(arrow), kMemoryKinds) : 0,
                             .is_async = 1,  // TraceCompletion asks the call
-                            .correlation = correlation,
+                            .correlation = work.correlation,
                             .graph_id = std::nullopt,
                             .graph_node_id = std::nullopt,
                             .flags = times.usable ? 0 : kNoUsableTime});
+  noteWork(event, "memory_copy", id, times, place, work);
 }
 
 void ChromeRows::set(const ChromeEvent& event, const Times& times) {
-  const Place place = placeOf(event);
-  int64_t correlation = 0, bytes = 0;
+  Work work;
+  int64_t bytes = 0;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-    if (key == "correlation") correlation = value.toInteger().value_or(0);
-    if (key == "bytes") bytes = value.toInteger().value_or(0);
+    if (!work.take(key, value) && key == "bytes") bytes = value.toInteger().value_or(0);
   });
-  m_file.rows().insert(schema::MemorySetRow{.id = m_file.rows().nextId<schema::MemorySetRow>(),
+  const Place place = placeOf(event, work);
+  const int64_t id = m_file.rows().nextId<schema::MemorySetRow>();
+  m_file.rows().insert(schema::MemorySetRow{.id = id,
                                             .process_id = place.process,
                                             .device_id = place.device,
                                             .stream_id = place.stream,
@@ -227,10 +201,11 @@ void ChromeRows::set(const ChromeEvent& event, const Times& times) {
                                             .value = 0,  // the source does not say
                                             .memory_kind = valueOf(event.name.text, kMemoryKinds),
                                             .is_async = 1,
-                                            .correlation = correlation,
+                                            .correlation = work.correlation,
                                             .graph_id = std::nullopt,
                                             .graph_node_id = std::nullopt,
                                             .flags = times.usable ? 0 : kNoUsableTime});
+  noteWork(event, "memory_set", id, times, place, work);
 }
 
 void ChromeRows::synchronization(const ChromeEvent& event, const Times& times) {
@@ -241,96 +216,34 @@ void ChromeRows::synchronization(const ChromeEvent& event, const Times& times) {
                                                        {"Device Sync", 4},
                                                        {"Event", 1}}};
   const int64_t process = m_registry.process(event.pid);
-  std::optional<int64_t> waited, ordinal, number;
-  int64_t correlation = 0, context = 0;
+  Work work;
+  std::optional<int64_t> waited, recordedStream, recorded;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-    if (key == "correlation") correlation = value.toInteger().value_or(0);
+    if (work.take(key, value)) return;
     if (key == "wait_on_cuda_event_id") waited = value.toInteger();
-    if (key == "device") ordinal = value.toInteger();
-    if (key == "stream") number = value.toInteger();
-    if (key == "context") context = value.toInteger().value_or(0);
+    if (key == "wait_on_stream") recordedStream = value.toInteger();
+    if (key == "wait_on_cuda_event_record_corr_id") recorded = value.toInteger();
   });
-  std::optional<int64_t> stream;
-  constexpr int64_t kNoStream = 4294967295;  // CUPTI's, for a wait on the whole context
-  if (number && *number >= 0 && *number < kNoStream) {
-    const int64_t device = m_registry.device(process, ordinal ? *ordinal : trailingNumber(event.pid).value_or(-1));
-    stream = m_registry.stream(process, device, *number, context);
-  }
-  m_file.rows().insert(schema::SynchronizationRow{.id = m_file.rows().nextId<schema::SynchronizationRow>(),
+  const auto streamOf = [&](std::optional<int64_t> number) -> std::optional<int64_t> {
+    constexpr int64_t kNoStream = 4294967295;  // CUPTI's, for a wait on the whole context
+    if (!number || *number < 0 || *number >= kNoStream) return std::nullopt;
+    const int64_t ordinal = work.ordinal ? *work.ordinal : trailingNumber(event.pid).value_or(-1);
+    return m_registry.stream(process, m_registry.device(process, ordinal), *number, work.context);
+  };
+  const int64_t id = m_file.rows().nextId<schema::SynchronizationRow>();
+  m_file.rows().insert(schema::SynchronizationRow{.id = id,
                                                   .process_id = process,
-                                                  .stream_id = stream,
+                                                  .stream_id = streamOf(work.number),
                                                   .start_ns = times.start,
                                                   .duration_ns = times.duration,
                                                   .kind = valueOf(event.name.text, kKinds),
                                                   .event_id = waited,
-                                                  .correlation = correlation});
-}
-
-int64_t ChromeRows::communicator(int64_t process, const std::map<std::string, JsonValue, std::less<>>& facts) {
-  const auto textOf = [&](std::string_view key) {
-    const auto found = facts.find(key);
-    return found == facts.end() ? std::string() : found->second.toText();
-  };
-  const auto size = facts.find("Group size");
-  const std::string name = textOf("Process Group Name"), ranks = textOf("Process Group Ranks");
-  const std::string identity = fmt::format("{}\n{}\n{}", name, textOf("Process Group Description"), ranks);
-  int64_t& id = m_communicators[identity];
-  if (id != 0) return id;
-  id = m_file.rows().nextId<schema::CommunicatorRow>();
-  const std::string_view shown = name;
-  m_file.rows().insert(schema::CommunicatorRow{
-      .id = id,
-      .process_id = process,
-      .hash = groupHash(identity),
-      .name_id = shown.empty() ? std::optional<int64_t>() : std::optional<int64_t>(m_file.textId(shown)),
-      .n_ranks = size == facts.end() ? 0 : size->second.toInteger().value_or(0),
-      .rank = -1,    // the source does not say
-      .n_nodes = 0,  // nor that
-  });
-  return id;
-}
-
-void ChromeRows::collective(const ChromeEvent& event, const Times& times, int64_t process, int64_t correlation) {
-  std::map<std::string, JsonValue, std::less<>> facts;
-  event.forEachArgument([&](std::string_view key, const JsonValue& value) { facts.emplace(key, value); });
-  const auto integer = [&](std::string_view key) {
-    const auto found = facts.find(key);
-    return found == facts.end() ? std::optional<int64_t>() : found->second.toInteger();
-  };
-  const std::string name = facts.find("Collective name")->second.toText();
-  const std::string_view operation = operationOf(name);
-  const auto dtype = facts.find("dtype");
-  const std::string torchType = dtype == facts.end() ? std::string() : dtype->second.toText();
-  const Datatype type = datatypeOf(torchType);
-  const int64_t in = integer("In msg nelems").value_or(0), out = integer("Out msg nelems").value_or(0);
-  // NCCL's convention: the whole gathered or scattered message, the larger of the two sides.
-  const bool isWhole = operation == "AllGather" || operation == "ReduceScatter";
-  const int64_t elements = isWhole ? std::max(in, out) : (in != 0 ? in : out);
-  int64_t bytes = 0;
-  if (__builtin_mul_overflow(elements, type.bytes, &bytes)) bytes = 0;
-  const int64_t external = ++m_externalId;
-  m_file.rows().insert(schema::CollectiveRow{.id = m_file.rows().nextId<schema::CollectiveRow>(),
-                                             .process_id = process,
-                                             .thread_id = 0,  // and the host's times: TraceCompletion finds the call
-                                             .communicator_id = communicator(process, facts),
-                                             .start_ns = times.start,
-                                             .duration_ns = 0,
-                                             .sequence = integer("Seq").value_or(-1),
-                                             .operation_id = m_file.textId(operation),
-                                             .datatype_id = m_file.textId(type.nccl),
-                                             .element_count = operation == "ReduceScatter" ? std::min(in, out) : in,
-                                             .bytes = bytes,
-                                             .root = std::nullopt,
-                                             .peer = operation == "Send"   ? integer("Dst Rank")
-                                                     : operation == "Recv" ? integer("Src Rank")
-                                                                           : std::nullopt,
-                                             .algorithm_id = std::nullopt,
-                                             .protocol_id = std::nullopt,
-                                             .channels = std::nullopt,
-                                             .stream_handle = std::nullopt,
-                                             .external_id = external});
-  m_file.rows().insert(
-      schema::CorrelationLinkRow{.process_id = process, .external_id = external, .correlation = correlation});
+                                                  .correlation = work.correlation});
+  if (recorded && *recorded <= 0) recorded.reset();
+  const std::optional<int64_t> recordedId = streamOf(recordedStream);
+  if (!recordedId && !recorded) return;
+  m_file.rows().insert(schema::SynchronizationEventRow{
+      .synchronization_id = id, .recorded_stream_id = recordedId, .recorded_correlation = recorded});
 }
 
 }  // namespace plumb::import

@@ -19,7 +19,9 @@ constexpr size_t kSniffBytes = 1u << 20;
 struct FileFacts {
   std::optional<int64_t> rank, worldSize;
   int64_t baseNs = 0;
-  std::string deviceProperties;
+  std::string deviceProperties, groups;
+  std::vector<std::pair<std::string, std::string>> said;  // of the recording itself: name, value
+  std::vector<std::string> unused;                        // names of members that are not stored
 };
 
 // Whether the data is torch.profiler's, by what its first megabyte holds.
@@ -32,18 +34,50 @@ bool looksLikeTorch(std::string_view head) {
                      [&](std::string_view mark) { return head.find(mark) != std::string_view::npos; });
 }
 
-void takeMember(const ScannedItem& item, FileFacts& facts) {
-  if (item.key == "deviceProperties" || item.key == "computeProperties") facts.deviceProperties = item.text;
-  if (item.key == "baseTimeNanoseconds") {
-    constexpr int64_t kLatest = int64_t{1} << 61;  // as for the events' times
-    const int64_t base = JsonValue{JsonKind::Number, item.text}.toInteger().value_or(0);
-    facts.baseNs = base >= 0 && base < kLatest ? base : 0;
-  }
-  if (item.key != "distributedInfo") return;
-  (void)readObject(item.text, [&](std::string_view key, const JsonValue& value) {
+// What says how the trace was recorded; nothing that could name people, machines or paths.
+bool isAboutRecording(std::string_view key) {
+  static constexpr std::string_view kKeys[] = {"schemaVersion", "displayTimeUnit", "trace_id",       "with_flops",
+                                               "with_modules",  "with_stack",      "profile_memory", "record_shapes"};
+  constexpr std::string_view kVersion = "_version";
+  if (key.size() > kVersion.size() && key.substr(key.size() - kVersion.size()) == kVersion) return true;
+  return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
+}
+
+void takeDistributed(const JsonValue& info, FileFacts& facts) {
+  (void)readObject(info.text, [&](std::string_view key, const JsonValue& value) {
     if (key == "rank") facts.rank = value.toInteger();
     if (key == "world_size") facts.worldSize = value.toInteger();
+    if (key == "pg_config" && value.kind == JsonKind::Array) facts.groups = value.text;
+    if (key == "backend" || key == "nccl_version") facts.said.emplace_back(key, value.toText());
   });
+}
+
+void takeMember(const ScannedItem& item, FileFacts& facts) {
+  constexpr size_t kMostNames = 20;
+  const JsonValue value = JsonValue::of(item.text);
+  if (item.key == "deviceProperties" || item.key == "computeProperties") {
+    facts.deviceProperties = item.text;
+  } else if (item.key == "baseTimeNanoseconds") {
+    constexpr int64_t kLatest = int64_t{1} << 61;  // as for the events' times
+    const int64_t base = value.toInteger().value_or(0);
+    facts.baseNs = base >= 0 && base < kLatest ? base : 0;
+  } else if (item.key == "distributedInfo") {
+    takeDistributed(value, facts);
+  } else if (isAboutRecording(item.key) && value.kind != JsonKind::Array && value.kind != JsonKind::Object) {
+    facts.said.emplace_back(item.key, value.toText());
+  } else if (facts.unused.size() < kMostNames) {
+    facts.unused.emplace_back(item.key);
+  }
+}
+
+void writeSaid(TraceFile& file, int64_t process, const std::string& name, const FileFacts& facts) {
+  for (const auto& [key, value] : facts.said) {
+    file.rows().insert(schema::ProcessVariableRow{
+        .process_id = process, .name_id = file.textId("trace." + key), .value_id = file.textId(value)});
+  }
+  if (facts.unused.empty()) return;
+  writeDiagnostic(file, process, "info", "members_not_stored", facts.unused.size(),
+                  fmt::format("{} also holds {}, which is not stored.", name, fmt::join(facts.unused, ", ")));
 }
 
 FileFacts readEvents(EventScanner& scanner, ChromeRows& rows, const SourceContext& context) {
@@ -54,7 +88,8 @@ FileFacts readEvents(EventScanner& scanner, ChromeRows& rows, const SourceContex
     if (item.kind == ScannedItem::Kind::End) break;
     if (item.kind == ScannedItem::Kind::Member) {
       takeMember(item, facts);
-    } else if (rows.take(item.text, item.offset)) {
+    } else if (item.event != nullptr) {
+      rows.take(*item.event, item.offset);
       scanner.accept();
     } else if (const uint64_t offset = item.offset; scanner.reject()) {
       rows.tally().count(Reason::DamagedEvent, offset);
@@ -105,8 +140,11 @@ Result<SourceResult> readChromeTrace(SourceContext& context) {
   result.rank = context.rank ? context.rank : facts.rank;
   if (!result.rank) result.rank = rankInName(context.name);
   result.worldSize = facts.worldSize;
-  rows.finish({result.rank, result.worldSize, context.name, facts.deviceProperties});
+  const Status finished =
+      rows.finish({result.rank, result.worldSize, context.name, facts.deviceProperties, facts.groups});
+  if (!finished.ok()) return finished.error();
   result.processes = rows.processes();
+  if (!result.processes.empty()) writeSaid(context.file, result.processes.front(), context.name, facts);
   result.originNs = rows.originNs() + facts.baseNs;
   result.firstNs = rows.firstNs() + facts.baseNs;
   noteDamage(scanner, context, result);

@@ -11,14 +11,28 @@ namespace plumb::import {
 namespace {
 
 // Categories of the events that get a table of their own, under every name that torch.profiler gave them since 2020.
-enum class Kind : uint8_t { Kernel, Copy, Set, Runtime, Driver, Synchronization, OnDevice, HostRange };
+enum class Kind : uint8_t {
+  Kernel,
+  Copy,
+  Set,
+  Runtime,
+  Driver,
+  Synchronization,
+  Operator,
+  Python,
+  OnDevice,
+  HostRange
+};
 
 Kind kindOf(std::string_view category) {
   struct Known {
     std::string_view category;
     Kind kind;
   };
-  static constexpr std::array<Known, 16> kKnown = {{{"kernel", Kind::Kernel},
+  static constexpr std::array<Known, 19> kKnown = {{{"kernel", Kind::Kernel},
+                                                    {"cpu_op", Kind::Operator},
+                                                    {"python_function", Kind::Python},
+                                                    {"Operator", Kind::Operator},
                                                     {"Kernel", Kind::Kernel},
                                                     {"gpu_memcpy", Kind::Copy},
                                                     {"Memcpy", Kind::Copy},
@@ -52,19 +66,16 @@ int64_t ChromeRows::relative(int64_t absoluteNs) {
   return absoluteNs - *m_originNs;
 }
 
-bool ChromeRows::take(std::string_view text, uint64_t offset) {
-  const auto event = readChromeEvent(text);
-  if (!event) return false;
+void ChromeRows::take(const ChromeEvent& event, uint64_t offset) {
   ++m_events;
   m_offset = offset;
-  store(*event, offset);
-  return true;
+  store(event, offset);
 }
 
 void ChromeRows::store(const ChromeEvent& event, uint64_t offset) {
   constexpr int64_t kLatest = int64_t{1} << 61;  // 2043; anything beyond is damage, and would overflow sums
   if (event.phase == 'M') return metadata(event);
-  if (event.phase == 's' || event.phase == 't' || event.phase == 'f') return m_tally.count(Reason::FlowEvent, offset);
+  if (event.phase == 's' || event.phase == 't' || event.phase == 'f') return flow(event, offset);
   if (std::string_view("XBEiIRCbenSTFpn").find(event.phase) == std::string_view::npos) {
     return m_tally.count(Reason::OtherPhase, offset);
   }
@@ -119,11 +130,17 @@ void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
       return apiCall(event, times, "driver");
     case Kind::Synchronization:
       return synchronization(event, times);
+    case Kind::Operator:
+      // What is now a user_annotation: "ProfilerStep#3", "Optimizer.step#SGD.step".
+      if (event.name.text.find('#') != std::string_view::npos) break;
+      return hostEvent(event, times);
+    case Kind::Python:
+      return hostEvent(event, times);
     case Kind::OnDevice:
     case Kind::HostRange:
       break;
   }
-  if (event.category == "cpu_op" || event.category == "Operator") m_registry.noteHostPid(event.pid);
+  if (kind == Kind::Operator) m_registry.noteHostPid(event.pid);
   const int64_t process = m_registry.process(event.pid);
   const std::string name = event.name.toText();
   range({.process = process,
@@ -133,7 +150,28 @@ void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
          .kind = kind == Kind::OnDevice ? "start_end" : "push_pop",
          .domain = event.category,
          .name = name,
-         .payload = event.args.text});
+         .payload = &event.arguments});
+}
+
+void ChromeRows::flow(const ChromeEvent& event, uint64_t offset) {
+  constexpr int64_t kLatest = int64_t{1} << 61;
+  if (!event.startNs || *event.startNs > kLatest || *event.startNs < -kLatest) {
+    return m_tally.count(Reason::NoTime, offset);
+  }
+  const int64_t start = relative(*event.startNs);
+  if (ChromeFlows::isLaunch(event)) return m_flows.addLaunch(event, start, offset);
+  const int64_t process = m_registry.process(event.pid);
+  m_flows.add(event, process, m_registry.thread(process, event.pid, event.tid), start, offset);
+}
+
+void ChromeRows::hostEvent(const ChromeEvent& event, const Times& times) {
+  const int64_t process = m_registry.process(event.pid);
+  const HostSpan span{process, m_registry.thread(process, event.pid, event.tid), times.start, times.duration};
+  if (event.category == "python_function") return m_operators.addPython(event, span);
+  m_registry.noteHostPid(event.pid);
+  const bool isCollective = ChromeCollectives::isCollective(event);
+  const int64_t id = m_operators.add(event, span, isCollective, m_offset);
+  if (isCollective) m_collectives.add(event, span, id);
 }
 
 void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const char* layer) {
@@ -144,12 +182,18 @@ void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const cha
     if (key == "correlation") correlation = value.toInteger().value_or(0);
     if (key == "return value" || key == "result") result = value.toInteger().value_or(0);
   });
-  m_file.rows().insert(schema::ApiCallRow{.id = m_file.rows().nextId<schema::ApiCallRow>(),
+  const int64_t id = m_file.rows().nextId<schema::ApiCallRow>();
+  if (correlation != 0) {
+    m_flows.noteCorrelated();
+  } else {
+    m_flows.noteUncorrelated("api_call", id, event, times.start);
+  }
+  m_file.rows().insert(schema::ApiCallRow{.id = id,
                                           .process_id = process,
                                           .thread_id = m_registry.thread(process, event.pid, event.tid),
                                           .start_ns = times.start,
                                           .duration_ns = times.duration,
-                                          .name_id = m_file.textId(event.name.toText()),
+                                          .name_id = m_file.textId(event.name),
                                           .layer = layer,
                                           .correlation = correlation,
                                           .result = result});
@@ -170,17 +214,17 @@ void ChromeRows::range(const Range& range) {
                                         .name_id = m_file.textId(range.name),
                                         .category_id = std::nullopt,
                                         .color_argb = std::nullopt});
-  if (range.payload.empty()) return;
+  if (range.payload == nullptr) return;
   bool hasNotFinite = false;
-  (void)readObject(range.payload, [&](std::string_view key, const JsonValue& value) {
+  for (const auto& [key, value] : *range.payload) {
     // Numbers of the profiler's own bookkeeping, on every event.
     if (key == "Ev Idx" || key == "Record function id" || key == "finished" || key == "Trace name" ||
         key == "Trace iteration" || key == "Profiler Event Index" || value.kind == JsonKind::Null) {
-      return;
+      continue;
     }
     if (value.kind == JsonKind::NotFinite) {
       hasNotFinite = true;
-      return;
+      continue;
     }
     std::string text;
     schema::Value stored;
@@ -190,11 +234,11 @@ void ChromeRows::range(const Range& range) {
       stored = *real;
     } else {
       text = value.toText();
-      if (text.empty()) return;
+      if (text.empty()) continue;
       stored = std::string_view(text);
     }
     m_file.rows().insert(schema::RangePayloadRow{.range_id = id, .name_id = m_file.textId(key), .value = stored});
-  });
+  }
   if (hasNotFinite) m_tally.count(Reason::NotFinite, m_offset);
 }
 
@@ -206,29 +250,16 @@ void ChromeRows::sample(int64_t process, int64_t start, std::string_view name, d
 void ChromeRows::instant(const ChromeEvent& event) {
   const int64_t process = m_registry.process(event.pid);
   const int64_t start = relative(*event.startNs);
+  if (event.name.text == "[memory]") return m_memory.add(event, process, start, m_offset);
   const std::string name = event.name.toText();
-  const bool isMemory = name == "[memory]";
-  if (isMemory) {
-    // The allocator's totals are a series; the single allocation stays with the mark.
-    std::optional<int64_t> type, device, allocated, reserved;
-    event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-      if (key == "Device Type") type = value.toInteger();
-      if (key == "Device Id") device = value.toInteger();
-      if (key == "Total Allocated") allocated = value.toInteger();
-      if (key == "Total Reserved") reserved = value.toInteger();
-    });
-    const std::string where = type.value_or(0) == 0 ? "CPU" : fmt::format("device {}", device.value_or(0));
-    if (allocated) sample(process, start, "torch allocated bytes, " + where, static_cast<double>(*allocated));
-    if (reserved) sample(process, start, "torch reserved bytes, " + where, static_cast<double>(*reserved));
-  }
   range({.process = process,
          .thread = m_registry.thread(process, event.pid, event.tid),
          .start = start,
          .duration = 0,
          .kind = "mark",
-         .domain = isMemory && event.category.empty() ? std::string_view("cpu_instant_event") : event.category,
+         .domain = event.category,
          .name = name,
-         .payload = event.args.text});
+         .payload = &event.arguments});
 }
 
 void ChromeRows::counters(const ChromeEvent& event, uint64_t offset) {
@@ -245,6 +276,12 @@ void ChromeRows::counters(const ChromeEvent& event, uint64_t offset) {
 }
 
 void ChromeRows::endRange(OpenRange& open, std::optional<int64_t> end, const char* kind) {
+  std::vector<ChromeArgument> payload;
+  if (!open.payload.empty()) {
+    (void)readObject(open.payload, [&](std::string_view key, const JsonValue& value) {
+      payload.push_back({key, value});
+    });
+  }
   range({.process = open.process,
          .thread = open.thread,
          .start = open.start,
@@ -252,7 +289,7 @@ void ChromeRows::endRange(OpenRange& open, std::optional<int64_t> end, const cha
          .kind = kind,
          .domain = open.category,
          .name = open.name,
-         .payload = open.payload});
+         .payload = &payload});
 }
 
 void ChromeRows::beginOrEnd(const ChromeEvent& event, uint64_t offset) {
@@ -292,7 +329,7 @@ void ChromeRows::metadata(const ChromeEvent& event) {
   }
 }
 
-void ChromeRows::finish(const RunFacts& facts) {
+Status ChromeRows::finish(const RunFacts& facts) {
   for (auto& [thread, ranges] : m_open) {
     for (OpenRange& open : ranges) {
       m_tally.count(Reason::NeverEnded, m_offset);
@@ -305,7 +342,17 @@ void ChromeRows::finish(const RunFacts& facts) {
       endRange(open, std::nullopt, "start_end");
     }
   }
+  auto lent = m_flows.finish();
+  if (!lent.ok()) return lent.error();
+  // Of a torch.profiler trace the only one. Nothing but such a trace has operators, memory events and collectives.
+  const std::vector<int64_t> processes = m_registry.processes();
+  const int64_t process = processes.empty() ? 0 : processes.front();
+  for (const int64_t correlation : lent.value()) m_operators.addWork(process, correlation, std::nullopt);
+  if (Status done = m_operators.finish(); !done.ok()) return done;
+  if (Status done = m_memory.finish(process, m_firstNs); !done.ok()) return done;
+  if (process != 0) m_collectives.finish(process, facts.rank, facts.groups);
   m_registry.write(facts, m_firstNs, m_lastNs);
+  return Unit{};
 }
 
 }  // namespace plumb::import

@@ -3,14 +3,17 @@
 // file's first event; TraceCompletion moves all files to one origin.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/import/chrome_collectives.h"
 #include "analyzer/import/chrome_event.h"
+#include "analyzer/import/chrome_flows.h"
+#include "analyzer/import/chrome_memory.h"
+#include "analyzer/import/chrome_operators.h"
 #include "analyzer/import/registry.h"
 #include "analyzer/import/tally.h"
 #include "analyzer/import/trace_file.h"
@@ -20,12 +23,18 @@ namespace plumb::import {
 class ChromeRows {
  public:
   // isTorch: a torch.profiler trace, which is one process.
-  ChromeRows(TraceFile& file, bool isTorch) : m_file(file), m_registry(file, isTorch), m_isTorch(isTorch) {}
+  ChromeRows(TraceFile& file, bool isTorch)
+      : m_file(file),
+        m_registry(file, isTorch),
+        m_operators(file, m_tally),
+        m_collectives(file, m_tally),
+        m_memory(file, m_registry, m_tally),
+        m_flows(file, m_tally) {}
 
-  // False: not an event; nothing was counted.
-  [[nodiscard]] bool take(std::string_view text, uint64_t offset);
+  // offset: of the event's text in the data, for messages.
+  void take(const ChromeEvent& event, uint64_t offset);
   // No more events: writes what was waiting for the file's end.
-  void finish(const RunFacts& facts);
+  [[nodiscard]] Status finish(const RunFacts& facts);
 
   [[nodiscard]] Tally& tally() noexcept { return m_tally; }
   [[nodiscard]] uint64_t eventCount() const noexcept { return m_events; }
@@ -42,6 +51,12 @@ class ChromeRows {
   struct Place {
     int64_t process, device, stream;
   };
+  // The arguments that all work on the device has.
+  struct Work {
+    std::optional<int64_t> ordinal, number, external;
+    int64_t context = 0, correlation = 0;
+    bool take(std::string_view key, const JsonValue& value);
+  };
   struct OpenRange {
     std::string name, category, payload;
     int64_t start = 0, process = 0, thread = 0;
@@ -50,7 +65,8 @@ class ChromeRows {
     int64_t process = 0, thread = 0, start = 0;
     std::optional<int64_t> duration;
     const char* kind = "push_pop";
-    std::string_view domain, name, payload;  // payload: a JSON object, or empty
+    std::string_view domain, name;
+    const std::vector<ChromeArgument>* payload = nullptr;
   };
 
   void store(const ChromeEvent& event, uint64_t offset);
@@ -58,8 +74,10 @@ class ChromeRows {
   void kernel(const ChromeEvent& event, const Times& times);
   void copy(const ChromeEvent& event, const Times& times);
   void set(const ChromeEvent& event, const Times& times);
-  void collective(const ChromeEvent& event, const Times& times, int64_t process, int64_t correlation);
-  [[nodiscard]] int64_t communicator(int64_t process, const std::map<std::string, JsonValue, std::less<>>& facts);
+  void noteWork(const ChromeEvent& event, const char* table, int64_t id, const Times& times, const Place& place,
+                const Work& work);
+  void hostEvent(const ChromeEvent& event, const Times& times);
+  void flow(const ChromeEvent& event, uint64_t offset);
   void apiCall(const ChromeEvent& event, const Times& times, const char* layer);
   void synchronization(const ChromeEvent& event, const Times& times);
   void instant(const ChromeEvent& event);
@@ -70,19 +88,21 @@ class ChromeRows {
   void range(const Range& range);
   void endRange(OpenRange& open, std::optional<int64_t> end, const char* kind);
   void sample(int64_t process, int64_t start, std::string_view name, double value);
-  [[nodiscard]] Place placeOf(const ChromeEvent& event);
+  [[nodiscard]] Place placeOf(const ChromeEvent& event, const Work& work);
   [[nodiscard]] int64_t relative(int64_t absoluteNs);
 
   TraceFile& m_file;
   Registry m_registry;
   Tally m_tally;
-  bool m_isTorch;
+  ChromeOperators m_operators;
+  ChromeCollectives m_collectives;
+  ChromeMemory m_memory;
+  ChromeFlows m_flows;
   uint64_t m_events = 0;
   uint64_t m_offset = 0;  // of the event at hand
   std::optional<int64_t> m_originNs;
   int64_t m_firstNs = 0, m_lastNs = 0;
-  int64_t m_externalId = 0;
-  std::map<std::string, int64_t, std::less<>> m_communicators;
+  std::unordered_map<int64_t, bool> m_isCommunication;                  // by the id of a kernel's name
   std::unordered_map<int64_t, std::vector<OpenRange>> m_open;           // B without E, by thread
   std::unordered_map<std::string, std::vector<OpenRange>> m_openAsync;  // by pid, category, id
 };

@@ -3,14 +3,44 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "analyzer/import/completion_sql.h"
+#include "collector/schema/schema.h"
 
 namespace plumb::import {
 namespace {
 
-Status writeShifts(schema::Database& database, const std::vector<ProcessShift>& shifts) {
+// A column of times: moved by the delta of the row's process.
+struct TimeColumn {
+  std::string table, column, process;  // process: an expression for the row's process_id
+};
+
+// Those of every table that says whose its rows are, and the few whose rows belong to another table's.
+Result<std::vector<TimeColumn>> timeColumns(schema::Database& database) {
+  std::vector<TimeColumn> columns = {
+      {"process", "start_ns", "id"},
+      {"process", "end_ns", "id"},
+      {"deallocation", "start_ns", "(SELECT a.process_id FROM allocation a WHERE a.id = allocation_id)"},
+      {"memory_region_end", "start_ns", "(SELECT r.process_id FROM memory_region r WHERE r.id = region_id)"},
+      {"collective_state", "started_ns", "(SELECT c.process_id FROM collective c WHERE c.id = collective_id)"},
+      {"collective_state", "completed_ns", "(SELECT c.process_id FROM collective c WHERE c.id = collective_id)"}};
+  auto rows = database.prepare(
+      "SELECT s.name, c.name FROM sqlite_schema s JOIN pragma_table_info(s.name) p ON p.name = 'process_id'"
+      " JOIN pragma_table_info(s.name) c ON c.name IN ('start_ns', 'source_start_ns', 'target_start_ns')"
+      " WHERE s.type = 'table' AND s.name <> 'diagnostic'");
+  if (!rows.ok()) return rows.error();
+  while (rows.value().next()) columns.push_back({rows.value().text(0), rows.value().text(1), "process_id"});
+  return columns;
+}
+
+// One time origin for all sources.
+Status shiftTimes(schema::Database& database, const std::vector<ProcessShift>& shifts) {
+  const auto isMoved = [](const ProcessShift& shift) { return shift.deltaNs != 0; };
+  if (std::none_of(shifts.begin(), shifts.end(), isMoved)) return Unit{};
+  const bool isOne = std::all_of(shifts.begin(), shifts.end(),
+                                 [&](const ProcessShift& shift) { return shift.deltaNs == shifts.front().deltaNs; });
   if (Status made = database.execute("CREATE TEMP TABLE shift(process_id INTEGER PRIMARY KEY, delta INTEGER NOT NULL)");
       !made.ok()) {
     return made;
@@ -21,6 +51,21 @@ Status writeShifts(schema::Database& database, const std::vector<ProcessShift>& 
     insert.value().bind(shift.process);
     insert.value().bind(shift.deltaNs);
     if (!insert.value().run()) return Error{database.lastError()};
+  }
+  const auto columns = timeColumns(database);
+  if (!columns.ok()) return columns.error();
+  for (const TimeColumn& one : columns.value()) {
+    const std::string delta =
+        isOne ? fmt::format("({})", shifts.front().deltaNs)
+              : fmt::format("(SELECT delta FROM temp.shift s WHERE s.process_id = {}.{})", one.table, one.process);
+    const std::string process =
+        one.process.front() == '(' && !isOne
+            ? fmt::format("(SELECT delta FROM temp.shift s WHERE s.process_id = {})", one.process)
+            : delta;
+    if (Status moved = database.execute(fmt::format("UPDATE {0} SET {1} = {1} + {2}", one.table, one.column, process));
+        !moved.ok()) {
+      return moved;
+    }
   }
   return Unit{};
 }
@@ -67,7 +112,8 @@ Status completeTrace(TraceFile& file, const std::vector<ProcessShift>& shifts) {
   if (file.rows().failed()) return Error{file.rows().failure()};
   schema::Database& database = file.database();
   if (Status done = database.execute("BEGIN"); !done.ok()) return done;
-  if (Status done = writeShifts(database, shifts); !done.ok()) return done;
+  if (Status done = shiftTimes(database, shifts); !done.ok()) return done;
+  if (Status done = database.execute(std::string(schema::indexesSql())); !done.ok()) return done;
   if (Status done = database.execute(std::string(completionSql())); !done.ok()) return done;
   if (Status done = nestRanges(database); !done.ok()) return done;
   return database.execute("COMMIT");

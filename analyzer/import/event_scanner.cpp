@@ -111,7 +111,7 @@ std::optional<size_t> EventScanner::valueLength() {
 ScannedItem EventScanner::end(bool cut) {
   m_state = State::Done;
   m_cut = cut;
-  return {ScannedItem::Kind::End, {}, {}, offset()};
+  return {ScannedItem::Kind::End, {}, {}, offset(), nullptr};
 }
 
 ScannedItem EventScanner::next() {
@@ -127,7 +127,7 @@ ScannedItem EventScanner::next() {
   }
   if (m_state == State::Events) return nextEvent();
   if (m_state == State::Members) return nextMember();
-  return {ScannedItem::Kind::End, {}, {}, offset()};
+  return {ScannedItem::Kind::End, {}, {}, offset(), nullptr};
 }
 
 ScannedItem EventScanner::nextMember() {
@@ -160,7 +160,7 @@ ScannedItem EventScanner::nextMember() {
   if (!length || *length == 0) return end(true);
   const size_t start = m_at;
   m_at += *length;
-  return {ScannedItem::Kind::Member, m_key, std::string_view(m_buffer).substr(start, *length), m_base + start};
+  return {ScannedItem::Kind::Member, m_key, std::string_view(m_buffer).substr(start, *length), m_base + start, nullptr};
 }
 
 ScannedItem EventScanner::nextEvent() {
@@ -179,14 +179,40 @@ ScannedItem EventScanner::nextEvent() {
       return nextMember();
     }
     m_itemStart = m_at;
-    const auto length = valueLength();
-    if (length && *length > 0) {
-      m_at += *length;
-      return {
-          ScannedItem::Kind::Event, {}, std::string_view(m_buffer).substr(m_itemStart, *length), m_base + m_itemStart};
-    }
+    const auto item = [&](size_t length, const ChromeEvent* event) {
+      return ScannedItem{ScannedItem::Kind::Event,
+                         {},
+                         std::string_view(m_buffer).substr(m_itemStart, length),
+                         m_base + m_itemStart,
+                         event};
+    };
+    if (*c == '{' && readEvent()) return item(m_at - m_itemStart, &m_event);
     // Given to the user all the same, who rejects it, so that damage is counted in one place.
-    return {ScannedItem::Kind::Event, {}, std::string_view(m_buffer).substr(m_itemStart, 1), m_base + m_itemStart};
+    const auto length = valueLength();
+    if (!length || *length == 0) return item(1, nullptr);
+    m_at += *length;
+    return item(*length, nullptr);
+  }
+}
+
+// The usual case: the whole event is valid. The current byte is then the one behind it. While looking for the end of a
+// damage only what is there already is tried, so that many candidates do not cost much each.
+bool EventScanner::readEvent() {
+  size_t tried = 0;
+  while (true) {
+    size_t length = 0;
+    const std::string_view rest = std::string_view(m_buffer).substr(m_at);
+    const EventText found = readChromeEvent(rest, m_event, length);
+    if (found == EventText::Whole) {
+      m_at += length;
+      return true;
+    }
+    tried = rest.size();
+    if (found != EventText::Cut || tried > kLargestEvent || (m_searching && tried > kForgetBytes)) return false;
+    while (m_buffer.size() - m_at < 2 * tried) {
+      if (!more()) break;
+    }
+    if (m_buffer.size() - m_at == tried) return false;
   }
 }
 

@@ -9,18 +9,21 @@
 #include <string_view>
 
 #include "analyzer/import/byte_source.h"
+#include "analyzer/import/chrome_event.h"
 
 namespace plumb::import {
 
 struct ScannedItem {
   enum class Kind : uint8_t {
-    Event,   // text: an element of the array, balanced but not yet checked
+    Event,   // text: an element of the array
     Member,  // text: the value of a member beside traceEvents; key: its name
     End,
   };
   Kind kind = Kind::End;
   std::string_view key, text;  // valid until the next call of the scanner
   uint64_t offset = 0;         // of text in the (decompressed) data
+  // Of an Event: as it was read; null: it is damaged, or at least no whole event. Valid as long as text.
+  const ChromeEvent* event = nullptr;
 };
 
 class EventScanner {
@@ -54,6 +57,7 @@ class EventScanner {
   void forget();
   [[nodiscard]] ScannedItem nextMember();
   [[nodiscard]] ScannedItem nextEvent();
+  [[nodiscard]] bool readEvent();
   [[nodiscard]] ScannedItem end(bool cut);
   [[nodiscard]] bool findEventStart();
 
@@ -69,6 +73,7 @@ class EventScanner {
   bool m_cut = false;
   uint64_t m_searched = 0;  // bytes looked at since the damage
   std::string m_key;
+  ChromeEvent m_event;
 };
 
 }  // namespace plumb::import

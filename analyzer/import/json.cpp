@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/import/json.h"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 
+#include "analyzer/import/json_reader.h"
+
 namespace plumb::import {
 namespace {
-
-constexpr int kMostNested = 100;
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -18,144 +17,6 @@ int hexDigit(char c) {
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
 }
-
-class Reader {
- public:
-  explicit Reader(std::string_view text) : m_at(text.data()), m_end(text.data() + text.size()) {}
-
-  bool object(const JsonMember* take, int depth) {
-    if (depth > kMostNested || !consume('{')) return false;
-    if (consume('}')) return true;
-    do {
-      JsonValue key, member;
-      if (!value(key, depth) || key.kind != JsonKind::String || !consume(':') || !value(member, depth)) return false;
-      if (take) (*take)(key.text, member);
-    } while (consume(','));
-    return consume('}');
-  }
-
-  bool array(const JsonElement* take, int depth) {
-    if (depth > kMostNested || !consume('[')) return false;
-    if (consume(']')) return true;
-    do {
-      JsonValue element;
-      if (!value(element, depth)) return false;
-      if (take) (*take)(element);
-    } while (consume(','));
-    return consume(']');
-  }
-
-  bool atEnd() {
-    skipSpace();
-    return m_at == m_end;
-  }
-
- private:
-  void skipSpace() {
-    while (m_at != m_end && (*m_at == ' ' || *m_at == '\n' || *m_at == '\r' || *m_at == '\t')) ++m_at;
-  }
-  bool consume(char c) {
-    skipSpace();
-    if (m_at == m_end || *m_at != c) return false;
-    ++m_at;
-    return true;
-  }
-
-  bool value(JsonValue& out, int depth) {
-    skipSpace();
-    if (m_at == m_end) return false;
-    const char* start = m_at;
-    bool valid = false;
-    switch (*m_at) {
-      case '"':
-        return string(out);
-      case '{':
-        out.kind = JsonKind::Object;
-        valid = object(nullptr, depth + 1);
-        break;
-      case '[':
-        out.kind = JsonKind::Array;
-        valid = array(nullptr, depth + 1);
-        break;
-      default:
-        valid = literal(out) || number(out);
-    }
-    out.text = std::string_view(start, static_cast<size_t>(m_at - start));
-    return valid;
-  }
-
-  bool string(JsonValue& out) {
-    const char* start = ++m_at;
-    for (; m_at != m_end && *m_at != '"'; ++m_at) {
-      if (static_cast<unsigned char>(*m_at) < 0x20) return false;
-      if (*m_at != '\\') continue;
-      if (++m_at == m_end) return false;
-      if (*m_at == 'u') {
-        if (m_end - m_at < 5) return false;
-        for (int i = 1; i <= 4; ++i) {
-          if (hexDigit(m_at[i]) < 0) return false;
-        }
-        m_at += 4;
-      } else if (std::string_view("\"\\/bfnrt").find(*m_at) == std::string_view::npos) {
-        return false;
-      }
-    }
-    if (m_at == m_end) return false;
-    out = {JsonKind::String, std::string_view(start, static_cast<size_t>(m_at - start))};
-    ++m_at;
-    return true;
-  }
-
-  bool literal(JsonValue& out) {
-    struct Literal {
-      std::string_view text;
-      JsonKind kind;
-    };
-    static constexpr std::array<Literal, 11> kLiterals = {{{"true", JsonKind::Boolean},
-                                                           {"false", JsonKind::Boolean},
-                                                           {"null", JsonKind::Null},
-                                                           {"NaN", JsonKind::NotFinite},
-                                                           {"Infinity", JsonKind::NotFinite},
-                                                           {"-Infinity", JsonKind::NotFinite},
-                                                           {"nan", JsonKind::NotFinite},
-                                                           {"-nan", JsonKind::NotFinite},
-                                                           {"inf", JsonKind::NotFinite},
-                                                           {"-inf", JsonKind::NotFinite},
-                                                           {"-NaN", JsonKind::NotFinite}}};
-    const std::string_view rest(m_at, static_cast<size_t>(m_end - m_at));
-    for (const Literal& literal : kLiterals) {
-      if (rest.substr(0, literal.text.size()) != literal.text) continue;
-      m_at += literal.text.size();
-      out.kind = literal.kind;
-      return true;
-    }
-    return false;
-  }
-
-  bool number(JsonValue& out) {
-    out.kind = JsonKind::Number;
-    if (m_at != m_end && *m_at == '-') ++m_at;
-    if (!digits()) return false;
-    if (m_at != m_end && *m_at == '.') {
-      ++m_at;
-      if (!digits()) return false;
-    }
-    if (m_at != m_end && (*m_at == 'e' || *m_at == 'E')) {
-      ++m_at;
-      if (m_at != m_end && (*m_at == '-' || *m_at == '+')) ++m_at;
-      if (!digits()) return false;
-    }
-    return true;
-  }
-  bool digits() {
-    const char* start = m_at;
-    while (m_at != m_end && isDigit(*m_at)) ++m_at;
-    return m_at != start;
-  }
-
-  const char* m_at;
-  const char* m_end;
-};
 
 void appendUtf8(std::string& out, uint32_t point) {
   const auto push = [&](uint32_t byte) { out += static_cast<char>(byte); };
@@ -257,17 +118,59 @@ std::optional<double> JsonValue::toReal() const {
   return value;
 }
 
+JsonValue JsonValue::of(std::string_view text) {
+  const char first = text.empty() ? 'n' : text.front();
+  switch (first) {
+    case '"':
+      return {JsonKind::String, text.size() < 2 ? std::string_view() : text.substr(1, text.size() - 2)};
+    case '{':
+      return {JsonKind::Object, text};
+    case '[':
+      return {JsonKind::Array, text};
+    case 't':
+    case 'f':
+      return {JsonKind::Boolean, text};
+    case 'n':
+      return {JsonKind::Null, text};
+    default:
+      return {JsonKind::Number, text};
+  }
+}
+
 bool readObject(std::string_view text, const JsonMember& take) {
-  Reader reader(text);
-  return reader.object(&take, 0) && reader.atEnd();
+  JsonReader reader(text);
+  return reader.object(take) && reader.atEnd();
 }
 
 bool readArray(std::string_view text, const JsonElement& take) {
-  Reader reader(text);
-  return reader.array(&take, 0) && reader.atEnd();
+  JsonReader reader(text);
+  return reader.array(take) && reader.atEnd();
 }
 
+namespace {
+
+// The usual form, "1712195495519689.047": up to 15 digits, then up to three more. No value for any other.
+std::optional<int64_t> plainNanoseconds(std::string_view text) {
+  constexpr size_t kMostWhole = 15;
+  int64_t value = 0;
+  size_t i = 0;
+  for (; i < text.size() && isDigit(text[i]); ++i) value = value * 10 + (text[i] - '0');
+  if (i == 0 || i > kMostWhole + 1) return std::nullopt;
+  if (i == text.size()) return value * 1000;
+  const size_t fraction = text.size() - i - 1;
+  if (text[i] != '.' || fraction == 0 || fraction > 3) return std::nullopt;
+  for (++i; i < text.size(); ++i) {
+    if (!isDigit(text[i])) return std::nullopt;
+    value = value * 10 + (text[i] - '0');
+  }
+  constexpr int64_t kScale[4] = {1000, 100, 10, 1};
+  return value * kScale[fraction];
+}
+
+}  // namespace
+
 std::optional<int64_t> nanosecondsOf(std::string_view microseconds) {
+  if (const auto plain = plainNanoseconds(microseconds)) return plain;
   const bool negative = !microseconds.empty() && microseconds[0] == '-';
   std::string_view digits = microseconds.substr(negative ? 1 : 0);
   const size_t point = digits.find('.');

@@ -22,6 +22,9 @@ struct JsonValue {
   // Of a number, or a string that holds one. No value when it is no integer or does not fit.
   [[nodiscard]] std::optional<int64_t> toInteger() const;
   [[nodiscard]] std::optional<double> toReal() const;
+
+  // The value that a text is, without space around it; its kind is told by the first byte, nothing is checked.
+  [[nodiscard]] static JsonValue of(std::string_view text);
 };
 
 // The key's escapes are not decoded.

@@ -20,6 +20,7 @@ struct RunFacts {
   std::optional<int64_t> rank, worldSize;
   std::string source;            // name of the file
   std::string deviceProperties;  // JSON array as in the file; may be empty
+  std::string groups;            // of processes, the same
 };
 
 class Registry {

@@ -25,7 +25,8 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
     {false, "warning", "end_without_begin",
      "{0} range ends of {1} have no beginning and are left out; the first at byte {2} of its JSON."},
     {false, "info", "flow_event",
-     "{0} flow events (arrows) of {1} are not stored: launches and their work are joined by correlation ids."},
+     "{0} flow events (arrows between launches and their work) of {1} are not stored: those are joined by correlation "
+     "ids."},
     {false, "info", "metadata_event",
      "{0} metadata events of {1} are not events in time: names of processes and threads are used, sort orders are "
      "not."},
@@ -34,6 +35,8 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
      "of its JSON."},
     {false, "warning", "no_value",
      "{0} counter events of {1} hold no number and are left out; the first at byte {2} of its JSON."},
+    {false, "info", "flow_one_end",
+     "{0} flow events (arrows) of {1} have only one end and are left out; the first at byte {2} of its JSON."},
     {true, "warning", "bad_time",
      "{0} GPU events of {1} have a negative or unreadable duration: they are stored without a usable time; the first "
      "at byte {2} of its JSON."},
@@ -42,6 +45,12 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
      "JSON."},
     {true, "warning", "never_ended",
      "{0} ranges of {1} begin and do not end; the last begins at byte {2} of its JSON or before."},
+    {true, "info", "free_of_earlier_memory",
+     "{0} pieces of memory that {1} sees freed were allocated before it begins: they are stored as live since its "
+     "beginning; the first is freed at byte {2} of its JSON."},
+    {true, "info", "communication_by_name",
+     "{0} communication kernels of {1} have no record of their collective and are told by name; the first at byte {2} "
+     "of its JSON."},
 }};
 
 }  // namespace

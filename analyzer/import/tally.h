@@ -21,10 +21,13 @@ enum class Reason : uint8_t {
   MetadataEvent,
   OtherPhase,
   NoValue,
+  FlowOneEnd,
   // Stored, but not as it was:
   BadGpuTime,
   NotFinite,
   NeverEnded,
+  FreeOfEarlierMemory,
+  CommunicationByName,
   Count,
 };
 

@@ -60,25 +60,25 @@ Result<TraceFile> TraceFile::create(const std::string& path) {
   if (const Status prepared = prepare(database.value()); !prepared.ok()) return failed(prepared.error());
   auto writer = schema::Writer::create(std::move(database).value());
   if (!writer.ok()) return failed(writer.error());
-  TraceFile file(path, temporary, std::make_unique<schema::Writer>(std::move(writer).value()));
+  TraceFile file(path, temporary, std::make_unique<RowPipe>(std::move(writer).value()));
   (void)file.textId("");  // id 0
   return file;
 }
 
-TraceFile::TraceFile(std::string path, std::string temporary, std::unique_ptr<schema::Writer> writer)
-    : m_path(std::move(path)), m_temporary(std::move(temporary)), m_writer(std::move(writer)) {}
+TraceFile::TraceFile(std::string path, std::string temporary, std::unique_ptr<RowPipe> rows)
+    : m_path(std::move(path)), m_temporary(std::move(temporary)), m_rows(std::move(rows)) {}
 
 TraceFile::TraceFile(TraceFile&& other) noexcept
     : m_path(std::move(other.m_path)),
       m_temporary(std::exchange(other.m_temporary, {})),
-      m_writer(std::move(other.m_writer)),
+      m_rows(std::move(other.m_rows)),
       m_textIds(std::move(other.m_textIds)),
       m_kernelNames(std::move(other.m_kernelNames)),
       m_textBytes(other.m_textBytes),
       m_refusedTexts(other.m_refusedTexts) {}
 
 TraceFile::~TraceFile() {
-  m_writer.reset();
+  m_rows.reset();
   if (!m_temporary.empty()) ::unlink(m_temporary.c_str());
 }
 
@@ -87,7 +87,7 @@ Error TraceFile::failure(const std::string& what) const {
 }
 
 void TraceFile::writeMeta(std::string_view key, std::string_view value) {
-  m_writer->replace(schema::MetaRow{.key = key, .value = value});
+  m_rows->replace(schema::MetaRow{.key = key, .value = value});
 }
 
 int64_t TraceFile::textId(std::string_view text) {
@@ -100,8 +100,13 @@ int64_t TraceFile::textId(std::string_view text) {
   m_textBytes += text.size();
   const auto id = static_cast<int64_t>(m_textIds.size());
   const auto [entry, isNew] = m_textIds.emplace(text, id);
-  m_writer->insert(schema::StringRow{.id = id, .text = entry->first});
+  m_rows->insert(schema::StringRow{.id = id, .text = entry->first});
   return id;
+}
+
+int64_t TraceFile::textId(const JsonValue& value) {
+  const bool isPlain = value.kind != JsonKind::String || value.text.find('\\') == std::string_view::npos;
+  return isPlain ? textId(value.text) : textId(std::string_view(value.toText()));
 }
 
 KernelNameIds TraceFile::kernelNameIds(std::string_view name) {
@@ -113,13 +118,18 @@ KernelNameIds TraceFile::kernelNameIds(std::string_view name) {
   return ids;
 }
 
+KernelNameIds TraceFile::kernelNameIds(const JsonValue& name) {
+  const bool isPlain = name.text.find('\\') == std::string_view::npos;
+  return isPlain ? kernelNameIds(name.text) : kernelNameIds(std::string_view(name.toText()));
+}
+
 Status TraceFile::publish() {
-  m_writer->commit();
-  if (m_writer->failed()) return failure(m_writer->failure());
+  m_rows->commit();
+  if (m_rows->failed()) return failure(m_rows->failure());
   std::string last(schema::indexesSql());
   last += "PRAGMA analysis_limit=400; ANALYZE;";
   if (const Status status = database().execute(last); !status.ok()) return failure(status.error().message);
-  m_writer.reset();
+  m_rows.reset();
   if (publishName(m_temporary, m_path) != 0) return failure(std::strerror(errno));
   m_temporary.clear();
   return Unit{};

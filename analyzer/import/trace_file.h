@@ -8,9 +8,10 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "analyzer/import/json.h"
+#include "analyzer/import/row_pipe.h"
 #include "collector/schema/result.h"
 #include "collector/schema/rows.h"
-#include "collector/schema/writer.h"
 
 namespace plumb::import {
 
@@ -28,14 +29,16 @@ class TraceFile {
 
   // The name under which it is being written.
   [[nodiscard]] const std::string& temporaryPath() const noexcept { return m_temporary; }
-  [[nodiscard]] schema::Writer& rows() noexcept { return *m_writer; }
-  [[nodiscard]] schema::Database& database() noexcept { return m_writer->database(); }
+  [[nodiscard]] RowPipe& rows() noexcept { return *m_rows; }
+  [[nodiscard]] schema::Database& database() { return m_rows->database(); }
   void writeMeta(std::string_view key, std::string_view value);
 
   // The id of a text, its row written on first sight. Bytes that are not UTF-8 become '?'. Beyond 512 MiB of different
   // texts new ones become '?' too, and are counted.
   [[nodiscard]] int64_t textId(std::string_view text);
+  [[nodiscard]] int64_t textId(const JsonValue& value);  // as value.toText()
   [[nodiscard]] KernelNameIds kernelNameIds(std::string_view name);
+  [[nodiscard]] KernelNameIds kernelNameIds(const JsonValue& name);
   [[nodiscard]] uint64_t refusedTexts() const noexcept { return m_refusedTexts; }
 
   // Everything has been written: indexes, and the file gets its name.
@@ -46,11 +49,11 @@ class TraceFile {
     using is_transparent = void;
   };
 
-  TraceFile(std::string path, std::string temporary, std::unique_ptr<schema::Writer> writer);
+  TraceFile(std::string path, std::string temporary, std::unique_ptr<RowPipe> rows);
   [[nodiscard]] Error failure(const std::string& what) const;
 
   std::string m_path, m_temporary;  // m_temporary is empty once there is nothing to remove
-  std::unique_ptr<schema::Writer> m_writer;
+  std::unique_ptr<RowPipe> m_rows;
   std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> m_textIds;
   std::unordered_map<int64_t, KernelNameIds> m_kernelNames;  // by the id of the name as it came
   size_t m_textBytes = 0;

@@ -52,7 +52,7 @@ TEST_F(ImportTest, TimesThatAreNoneAreCounted) {
                         hostEvent("cpu_op", "as text", "\"12.5\"", "\"1.5\"")}));
   EXPECT_EQ(db.rows("SELECT name, flags, duration_ns FROM kernels ORDER BY start_ns"),
             (std::vector<Database::Row>{{"first", "0", "1000"}, {"negative", "1", "0"}, {"nan", "1", "0"}}));
-  EXPECT_EQ(db.rows("SELECT name, start_ns, duration_ns FROM ranges"),
+  EXPECT_EQ(db.rows("SELECT name, start_ns, duration_ns FROM operators"),
             (std::vector<Database::Row>{{"as text", "2500", "1500"}}));
   EXPECT_EQ(db.rows("SELECT code, count FROM diagnostic ORDER BY code"),
             (std::vector<Database::Row>{{"bad_duration", "1"}, {"bad_time", "2"}, {"no_time", "2"}}));
@@ -71,16 +71,19 @@ TEST_F(ImportTest, BytesThatAreNotUtf8BecomeQuestionMarks) {
                                                    "a\xff\xfe"
                                                    "b",
                                                    "1", "1")}));
-  EXPECT_EQ(db.text("SELECT name FROM ranges"), "a??b");
+  EXPECT_EQ(db.text("SELECT name FROM operators"), "a??b");
 }
 
 TEST_F(ImportTest, ArgumentsThatAreNoNumberCostOnlyThemselves) {
   const Database& db =
-      imported(traceOf({hostEvent("cpu_op", "op", "1", "1", R"({"a": NaN, "b": 3, "c": 18446744073709551615})")}));
+      imported(traceOf({hostEvent("other", "r", "1", "1", R"({"a": NaN, "b": 3, "c": 18446744073709551615})"),
+                        hostEvent("cpu_op", "op", "1", "1", R"({"a": -Infinity, "d": 18446744073709551615})")}));
   EXPECT_EQ(
       db.rows("SELECT text, CAST(value AS INTEGER) > 0 FROM range_payload JOIN string ON id = name_id ORDER BY text"),
       (std::vector<Database::Row>{{"b", "1"}, {"c", "1"}}));
-  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'not_finite'"), 1);
+  EXPECT_EQ(db.text("SELECT text FROM operator_argument_set JOIN string ON string.id = other_id"),
+            R"({"d": 18446744073709551615})");
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'not_finite'"), 2);
 }
 
 TEST_F(ImportTest, CutJsonGivesEverythingUpToTheCut) {

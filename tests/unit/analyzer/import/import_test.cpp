@@ -40,22 +40,23 @@ TEST_F(ImportTest, OldGenerationsAreBareArraysWithOtherNames) {
   EXPECT_EQ(db.rows("SELECT name, source_kind, target_kind, bytes, is_async FROM copies"),
             (std::vector<Database::Row>{{"copy HtoD", "pageable", "device", "640", "0"}}));
   EXPECT_EQ(db.number("SELECT bytes FROM memory_set"), 64);
-  EXPECT_EQ(db.text("SELECT value FROM range_payload JOIN string ON id = name_id WHERE text = 'Input dims'"),
-            "[[2, 3]]");
-  EXPECT_EQ(db.number("SELECT count(*) FROM ranges WHERE kind = 'mark' AND name = '[memory]'"), 1);
+  EXPECT_EQ(db.rows("SELECT name, duration_ns, input_dims FROM operators"),
+            (std::vector<Database::Row>{{"aten::add", "50000", "[[2, 3]]"}}));
+  EXPECT_EQ(db.rows("SELECT text, value FROM counter_sample JOIN string ON id = name_id"),
+            (std::vector<Database::Row>{{"torch allocated bytes since the trace's start, CPU", "4.0"}}));
 }
 
 TEST_F(ImportTest, RangesNestByTimeWhateverTheOrderInTheFile) {
   const Database& db =
-      imported(traceOf({hostEvent("cpu_op", "inner", "120", "10"), hostEvent("python_function", "outer", "100", "100"),
+      imported(traceOf({hostEvent("user_annotation", "inner", "120", "10"), hostEvent("other", "outer", "100", "100"),
                         hostEvent("user_annotation", "ProfilerStep#3", "110", "50"),
                         hostEvent("gpu_user_annotation", "ProfilerStep#3", "115", "60")}));
   EXPECT_EQ(db.rows("SELECT r.name, r.domain, r.depth, coalesce(p.name, '-') FROM ranges r LEFT JOIN ranges p ON p.id "
                     "= r.parent_id "
                     "WHERE r.kind = 'push_pop' ORDER BY r.depth"),
-            (std::vector<Database::Row>{{"outer", "python_function", "0", "-"},
+            (std::vector<Database::Row>{{"outer", "other", "0", "-"},
                                         {"ProfilerStep#3", "user_annotation", "1", "outer"},
-                                        {"inner", "cpu_op", "2", "ProfilerStep#3"}}));
+                                        {"inner", "user_annotation", "2", "ProfilerStep#3"}}));
   EXPECT_EQ(db.number("SELECT count(*) FROM steps"), 1) << "the copy on the GPU is no step";
 }
 

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/chrome_collectives.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace plumb::import {
+namespace {
+
+// Apart from the ids that other sources of links count up from 1.
+constexpr int64_t kFirstLink = int64_t{1} << 40;
+constexpr size_t kMostMembers = 4096;
+
+// What NCCL calls it, from what torch calls it.
+std::string_view operationOf(std::string_view name) {
+  struct Known {
+    std::string_view part, operation;
+  };
+  static constexpr std::array<Known, 14> kKnown = {{{"reduce_scatter", "ReduceScatter"},
+                                                    {"allgather", "AllGather"},
+                                                    {"all_gather", "AllGather"},
+                                                    {"allreduce", "AllReduce"},
+                                                    {"all_reduce", "AllReduce"},
+                                                    {"all_to_all", "AllToAll"},
+                                                    {"alltoall", "AllToAll"},
+                                                    {"broadcast", "Broadcast"},
+                                                    {"send", "Send"},
+                                                    {"recv", "Recv"},
+                                                    {"barrier", "Barrier"},
+                                                    {"reduce", "Reduce"},
+                                                    {"gather", "Gather"},
+                                                    {"scatter", "Scatter"}}};
+  for (const Known& known : kKnown) {
+    if (name.find(known.part) != std::string_view::npos) return known.operation;
+  }
+  return name;
+}
+
+// Calls around collectives, under the same operator's name.
+bool enqueuesNothing(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "wait", "init", "finalize", "start_coalescing", "_start_coalescing", "end_coalescing", "_end_coalescing"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+struct Datatype {
+  std::string_view torch, nccl;
+  int64_t bytes;
+};
+Datatype datatypeOf(std::string_view name) {
+  static constexpr std::array<Datatype, 12> kTypes = {{{"Float", "ncclFloat32", 4},
+                                                       {"Half", "ncclFloat16", 2},
+                                                       {"BFloat16", "ncclBfloat16", 2},
+                                                       {"Double", "ncclFloat64", 8},
+                                                       {"Long", "ncclInt64", 8},
+                                                       {"Int", "ncclInt32", 4},
+                                                       {"Short", "Short", 2},
+                                                       {"Byte", "ncclUint8", 1},
+                                                       {"Char", "ncclInt8", 1},
+                                                       {"Bool", "ncclUint8", 1},
+                                                       {"Float8_e4m3fn", "ncclFloat8e4m3", 1},
+                                                       {"Float8_e5m2", "ncclFloat8e5m2", 1}}};
+  for (const Datatype& type : kTypes) {
+    if (type.torch == name) return type;
+  }
+  return {name, name, 0};
+}
+
+// The same on every rank that names the group alike, as NCCL's own id would be.
+int64_t groupHash(std::string_view text) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return static_cast<int64_t>(hash);
+}
+
+// "[0, 1, 2]"; long lists are cut by the source ("[0, 1, ..., 127]"), which says nothing of the ranks between.
+std::vector<int64_t> ranksOf(std::string_view text) {
+  std::vector<int64_t> ranks;
+  bool isWhole = true;
+  const bool valid = readArray(text, [&](const JsonValue& element) {
+    const auto rank = element.toInteger();
+    isWhole = isWhole && rank.has_value();
+    ranks.push_back(rank.value_or(0));
+  });
+  if (!valid || !isWhole) ranks.clear();
+  return ranks;
+}
+
+bool isEmptyList(std::string_view text) { return text.empty() || text == "[]"; }
+
+}  // namespace
+
+struct ChromeCollectives::Facts {
+  std::string name, type, group, description, ranks, inputSplits, outputSplits;
+  std::optional<int64_t> in, out, size, sequence, source, target, first, stride, ownRank, isAsync;
+
+  explicit Facts(const ChromeEvent& event) {
+    event.forEachArgument([&](std::string_view key, const JsonValue& value) {
+      if (key == "Collective name") name = value.toText();
+      if (key == "dtype") type = value.toText();
+      if (key == "Process Group Name") group = value.toText();
+      if (key == "Process Group Description") description = value.toText();
+      if (key == "Process Group Ranks") ranks = value.toText();
+      if (key == "In split size") inputSplits = value.toText();
+      if (key == "Out split size") outputSplits = value.toText();
+      if (key == "In msg nelems") in = value.toInteger();
+      if (key == "Out msg nelems") out = value.toInteger();
+      if (key == "Group size") size = value.toInteger();
+      if (key == "Seq") sequence = value.toInteger();
+      if (key == "Src Rank") source = value.toInteger();
+      if (key == "Dst Rank") target = value.toInteger();
+      if (key == "Global rank start") first = value.toInteger();
+      if (key == "Global rank stride") stride = value.toInteger();
+      if (key == "Rank") ownRank = value.toInteger();
+      if (key == "Is asynchronized op") {
+        isAsync = value.kind == JsonKind::Boolean ? std::optional<int64_t>(value.text == "true") : value.toInteger();
+      }
+    });
+  }
+};
+
+bool ChromeCollectives::isCollective(const ChromeEvent& event) {
+  const JsonValue name = event.argument("Collective name");
+  return name.kind == JsonKind::String && !name.text.empty() && !enqueuesNothing(name.text);
+}
+
+std::optional<int64_t> ChromeCollectives::groupOf(const Facts& facts, int64_t process) {
+  if (facts.group.empty() && facts.ranks.empty() && !facts.size) return std::nullopt;
+  const std::string key =
+      fmt::format("{}\n{}\n{}\n{}", facts.group, facts.description, facts.ranks, facts.size.value_or(0));
+  const auto [entry, isNew] = m_groups.try_emplace(key);
+  Group& group = entry->second;
+  if (!isNew) return group.id;
+  group.id = m_file.rows().nextId<schema::CommunicatorRow>();
+  group.process = process;
+  group.size = facts.size.value_or(0);
+  group.name = facts.group;
+  group.description = facts.description;
+  group.ranksText = facts.ranks;
+  group.ownRank = facts.ownRank;
+  group.ranks = ranksOf(facts.ranks);
+  const auto size = static_cast<size_t>(std::max<int64_t>(group.size, 0));
+  if (group.ranks.empty() && facts.first && facts.stride && *facts.stride > 0 && size > 0 && size <= kMostMembers) {
+    for (size_t i = 0; i < size; ++i) group.ranks.push_back(*facts.first + static_cast<int64_t>(i) * *facts.stride);
+  }
+  return group.id;
+}
+
+int64_t ChromeCollectives::insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId) {
+  const std::string_view operation = operationOf(facts.name);
+  const Datatype type = datatypeOf(facts.type);
+  const int64_t in = facts.in.value_or(0), out = facts.out.value_or(0);
+  // NCCL's convention: the whole gathered or scattered message, the larger of the two sides.
+  const bool isWhole = operation == "AllGather" || operation == "ReduceScatter";
+  const int64_t elements = isWhole ? std::max(in, out) : (in != 0 ? in : out);
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, type.bytes, &bytes)) bytes = 0;
+  const int64_t link = kFirstLink + ++m_links;
+  const int64_t id = m_file.rows().nextId<schema::CollectiveRow>();
+  m_file.rows().insert(schema::CollectiveRow{.id = id,
+                                             .process_id = span.process,
+                                             .thread_id = span.thread,
+                                             .communicator_id = groupOf(facts, span.process),
+                                             .start_ns = span.start,
+                                             .duration_ns = span.duration,
+                                             .sequence = facts.sequence.value_or(-1),
+                                             .operation_id = m_file.textId(operation),
+                                             .datatype_id = m_file.textId(type.nccl),
+                                             .element_count = operation == "ReduceScatter" ? std::min(in, out) : in,
+                                             .bytes = bytes,
+                                             .root = std::nullopt,
+                                             .peer = operation == "Send"   ? facts.target
+                                                     : operation == "Recv" ? facts.source
+                                                                           : std::nullopt,
+                                             .algorithm_id = std::nullopt,
+                                             .protocol_id = std::nullopt,
+                                             .channels = std::nullopt,
+                                             .stream_handle = std::nullopt,
+                                             .external_id = link});
+  const auto splits = [&](const std::string& text) {
+    return isEmptyList(text) ? std::nullopt : std::optional(m_file.textId(text));
+  };
+  m_file.rows().insert(schema::CollectiveDetailRow{.collective_id = id,
+                                                   .input_elements = facts.in,
+                                                   .output_elements = facts.out,
+                                                   .input_splits_id = splits(facts.inputSplits),
+                                                   .output_splits_id = splits(facts.outputSplits),
+                                                   .is_async = facts.isAsync,
+                                                   .operator_id = operatorId});
+  return link;
+}
+
+void ChromeCollectives::add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId) {
+  const int64_t link = insert(Facts(event), span, operatorId);
+  if (const auto external = event.argument("External id").toInteger()) m_byExternal.emplace(*external, link);
+}
+
+void ChromeCollectives::addKernel(const ChromeEvent& event, int64_t process, int64_t start, int64_t correlation,
+                                  std::optional<int64_t> external, uint64_t offset) {
+  const bool isNew = m_kernels.emplace(correlation, start).second;
+  if (external) {
+    if (const auto known = m_byExternal.find(*external); known != m_byExternal.end()) {
+      return this->link(process, known->second, correlation);
+    }
+  }
+  if (!isCollective(event)) return m_tally.count(Reason::CommunicationByName, offset);
+  if (!isNew) return;  // the same event twice
+  // Its host side is found by completeTrace(), through its launch.
+  const int64_t link = insert(Facts(event), {process, 0, start, 0}, std::nullopt);
+  this->link(process, link, correlation);
+}
+
+void ChromeCollectives::link(int64_t process, int64_t external, int64_t correlation) {
+  if (correlation == 0 || !m_linked.emplace(external, correlation).second) return;
+  m_file.rows().insert(
+      schema::CorrelationLinkRow{.process_id = process, .external_id = external, .correlation = correlation});
+}
+
+void ChromeCollectives::writeGroup(Group& group, std::optional<int64_t> rank) {
+  const std::string ranks = group.ranks.empty() ? group.ranksText : fmt::format("[{}]", fmt::join(group.ranks, ", "));
+  std::optional<int64_t> own;
+  if (const auto at = std::find(group.ranks.begin(), group.ranks.end(), rank.value_or(-1)); at != group.ranks.end()) {
+    own = at - group.ranks.begin();
+  }
+  if (!own && group.ranks.empty()) own = group.ownRank;
+  m_file.rows().insert(schema::CommunicatorRow{
+      .id = group.id,
+      .process_id = group.process,
+      .hash = groupHash(fmt::format("{}\n{}\n{}", group.name, group.description, ranks)),
+      .name_id = group.name.empty()          ? std::nullopt
+                 : group.description.empty() ? std::optional(m_file.textId(group.name))
+                                             : std::optional(m_file.textId(group.name + ": " + group.description)),
+      .n_ranks = group.size != 0 ? group.size : static_cast<int64_t>(group.ranks.size()),
+      .rank = own.value_or(-1),
+      .n_nodes = 0});  // the source does not say
+  if (group.ranks.size() > kMostMembers) return;
+  for (size_t i = 0; i < group.ranks.size(); ++i) {
+    m_file.rows().replace(schema::CommunicatorMemberRow{
+        .communicator_id = group.id, .position = static_cast<int64_t>(i), .rank = group.ranks[i]});
+  }
+}
+
+void ChromeCollectives::finish(int64_t process, std::optional<int64_t> rank, std::string_view groups) {
+  (void)readArray(groups, [&](const JsonValue& element) {
+    Group declared;
+    (void)readObject(element.text, [&](std::string_view key, const JsonValue& value) {
+      if (key == "pg_name") declared.name = value.toText();
+      if (key == "pg_desc") declared.description = value.toText();
+      if (key == "pg_size") declared.size = value.toInteger().value_or(0);
+      if (key == "ranks") declared.ranks = ranksOf(value.text);
+    });
+    bool isUsed = false;
+    for (auto& [key, group] : m_groups) {
+      if (group.name != declared.name) continue;
+      isUsed = true;
+      if (group.ranks.empty()) group.ranks = declared.ranks;
+      if (group.description.empty()) group.description = declared.description;
+    }
+    if (isUsed || declared.name.empty()) return;
+    declared.id = m_file.rows().nextId<schema::CommunicatorRow>();
+    declared.process = process;
+    m_groups.emplace("\n" + declared.name, std::move(declared));
+  });
+  for (auto& [key, group] : m_groups) writeGroup(group, rank);
+}
+
+}  // namespace plumb::import

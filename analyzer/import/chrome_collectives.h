@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of one torch.profiler trace, from the metadata of its operators (record_param_comms) and of its kernels.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analyzer/import/chrome_event.h"
+#include "analyzer/import/chrome_operators.h"
+#include "analyzer/import/tally.h"
+#include "analyzer/import/trace_file.h"
+
+namespace plumb::import {
+
+class ChromeCollectives {
+ public:
+  ChromeCollectives(TraceFile& file, Tally& tally) : m_file(file), m_tally(tally) {}
+
+  // Whether the operator enqueues a collective, by its metadata; then add() it.
+  [[nodiscard]] static bool isCollective(const ChromeEvent& event);
+  void add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId);
+  // A kernel that is communication by its name. external: its "External id", if that leads to an operator.
+  void addKernel(const ChromeEvent& event, int64_t process, int64_t start, int64_t correlation,
+                 std::optional<int64_t> external, uint64_t offset);
+
+  // No more events. rank: of the trace, if known; groups: distributedInfo's pg_config, a JSON array, may be empty.
+  void finish(int64_t process, std::optional<int64_t> rank, std::string_view groups);
+
+ private:
+  struct Group {
+    int64_t id = 0, process = 0, size = 0;
+    std::string name, description, ranksText;
+    std::vector<int64_t> ranks;  // of the run, in the group's order; empty: not known
+    std::optional<int64_t> ownRank;
+  };
+  struct Facts;
+
+  [[nodiscard]] int64_t insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId);
+  [[nodiscard]] std::optional<int64_t> groupOf(const Facts& facts, int64_t process);
+  void link(int64_t process, int64_t external, int64_t correlation);
+  void writeGroup(Group& group, std::optional<int64_t> rank);
+
+  TraceFile& m_file;
+  Tally& m_tally;
+  int64_t m_links = 0;
+  std::map<std::string, Group, std::less<>> m_groups;
+  std::unordered_map<int64_t, int64_t> m_byExternal;  // link id by the operator's "External id"
+  std::set<std::pair<int64_t, int64_t>> m_kernels;    // seen (correlation, start)
+  std::set<std::pair<int64_t, int64_t>> m_linked;     // (link id, correlation)
+};
+
+}  // namespace plumb::import

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/chrome_operators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+namespace plumb::import {
+namespace {
+
+// Ids of the source are dense; those beyond these limits, which damage makes, are looked up the slow way.
+constexpr int64_t kMostExternalIds = int64_t{1} << 26;
+constexpr int64_t kMostPythonIds = int64_t{1} << 27;
+constexpr int64_t kOddPythonIds = int64_t{1} << 40;
+
+// Numbers of the profiler's own bookkeeping, and what has a column.
+bool isBookkeeping(std::string_view key) {
+  static constexpr std::array<std::string_view, 12> kKeys = {
+      "External id",   "external id",     "Ev Idx",          "Record function id",   "finished", "Trace name",
+      "Fwd thread id", "Sequence number", "Trace iteration", "Profiler Event Index", "Device",   "Op count"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
+bool isOfCommunication(std::string_view key) {
+  static constexpr std::array<std::string_view, 20> kKeys = {"Collective name",
+                                                             "In msg nelems",
+                                                             "Out msg nelems",
+                                                             "Group size",
+                                                             "dtype",
+                                                             "In split size",
+                                                             "Out split size",
+                                                             "Process Group Name",
+                                                             "Process Group Description",
+                                                             "Process Group Ranks",
+                                                             "Global rank start",
+                                                             "Global rank stride",
+                                                             "Rank",
+                                                             "Src Rank",
+                                                             "Dst Rank",
+                                                             "Seq",
+                                                             "Is asynchronized op",
+                                                             "Comms Id",
+                                                             "Input Tensors start",
+                                                             "Output Tensors start"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
+// Its place in operator_argument_set; kOther: in the object of all others.
+enum ArgumentPart : uint8_t { kDims, kTypes, kStrides, kValues, kOther, kPartCount };
+ArgumentPart partOf(std::string_view key) {
+  if (key == "Input Dims" || key == "Input dims") return kDims;
+  if (key == "Input type") return kTypes;
+  if (key == "Input Strides") return kStrides;
+  if (key == "Concrete Inputs") return kValues;
+  return kOther;
+}
+
+bool saysNothing(const JsonValue& value) {
+  if (value.kind == JsonKind::Null) return true;
+  if (value.kind == JsonKind::String) return value.text.empty();
+  return value.kind == JsonKind::Array && value.text.find_first_not_of("[] \n\t\r,") == std::string_view::npos &&
+         value.text.find(',') == std::string_view::npos;
+}
+
+}  // namespace
+
+ChromeOperators::ChromeOperators(TraceFile& file, Tally& tally)
+    : m_file(file),
+      m_tally(tally),
+      m_firstOperator(static_cast<int64_t>(file.rows().idCount<schema::OperatorRow>())),
+      m_firstApiCall(static_cast<int64_t>(file.rows().idCount<schema::ApiCallRow>())),
+      m_pythonBase(static_cast<int64_t>(file.rows().idCount<schema::PythonCallRow>())),
+      m_nextOddPython(m_pythonBase + kOddPythonIds) {}
+
+int64_t ChromeOperators::add(const ChromeEvent& event, const HostSpan& span, bool omitsCommunication, uint64_t offset) {
+  const int64_t id = m_file.rows().nextId<schema::OperatorRow>();
+  std::optional<int64_t> external, sequence, forwardThread;
+  event.forEachArgument([&](std::string_view key, const JsonValue& value) {
+    if (key == "External id" || key == "external id") external = value.toInteger();
+    if (key == "Sequence number") sequence = value.toInteger();
+    if (key == "Fwd thread id") forwardThread = value.toInteger();
+  });
+  if (sequence && *sequence < 0) sequence.reset();
+  if (forwardThread == 0) forwardThread.reset();  // no backward operator
+  m_file.rows().insert(schema::OperatorRow{.id = id,
+                                           .process_id = span.process,
+                                           .thread_id = span.thread,
+                                           .start_ns = span.start,
+                                           .duration_ns = span.duration,
+                                           .name_id = m_file.textId(event.name),
+                                           .parent_id = parentOf(span, id),
+                                           .argument_set_id = argumentSet(event, omitsCommunication, offset),
+                                           .sequence = sequence,
+                                           .forward_thread = forwardThread,
+                                           .external_id = external});
+  if (external) noteExternalId(*external, id);
+  return id;
+}
+
+// Operators of one thread come by start, and the outer one first; where they do not, nest() sorts the thread's.
+std::optional<int64_t> ChromeOperators::parentOf(const HostSpan& span, int64_t id) {
+  if (m_lane == nullptr || m_laneThread != span.thread) {
+    m_lane = &m_lanes[span.thread];
+    m_laneThread = span.thread;
+  }
+  Lane& lane = *m_lane;
+  const int64_t end = span.start + span.duration;
+  if (span.start < lane.lastStart || (span.start == lane.lastStart && end > lane.lastEnd)) lane.isSorted = false;
+  lane.lastStart = span.start;
+  lane.lastEnd = end;
+  if (!lane.isSorted) return std::nullopt;
+  std::vector<OpenOperator>& open = lane.open;
+  // One of no length that begins where another ends is still inside.
+  while (!open.empty() && (open.back().end < span.start || (open.back().end == span.start && end > span.start))) {
+    open.pop_back();
+  }
+  // Those that overlap without nesting, which damaged traces have, are siblings.
+  while (!open.empty() && open.back().end < end) open.pop_back();
+  const std::optional<int64_t> parent = open.empty() ? std::nullopt : std::optional(open.back().id);
+  open.push_back({id, end});
+  return parent;
+}
+
+std::optional<int64_t> ChromeOperators::argumentSet(const ChromeEvent& event, bool omitsCommunication,
+                                                    uint64_t offset) {
+  std::array<std::string_view, kPartCount> parts{};
+  std::string other;
+  bool hasNotFinite = false;
+  event.forEachArgument([&](std::string_view key, const JsonValue& value) {
+    if (isBookkeeping(key) || saysNothing(value) || (omitsCommunication && isOfCommunication(key))) return;
+    if (value.kind == JsonKind::NotFinite) {
+      hasNotFinite = true;
+      return;
+    }
+    if (const ArgumentPart part = partOf(key); part != kOther) {
+      parts[part] = value.text;
+      return;
+    }
+    const char* quote = value.kind == JsonKind::String ? "\"" : "";
+    other.append(other.empty() ? "{\"" : ", \"")
+        .append(key)
+        .append("\": ")
+        .append(quote)
+        .append(value.text)
+        .append(quote);
+  });
+  if (hasNotFinite) m_tally.count(Reason::NotFinite, offset);
+  if (!other.empty()) other += '}';
+  parts[kOther] = other;
+  m_argumentKey.clear();
+  for (const std::string_view part : parts) m_argumentKey.append(part).append(1, '\n');
+  if (m_argumentKey.size() == parts.size()) return std::nullopt;
+  if (const auto found = m_argumentSets.find(m_argumentKey); found != m_argumentSets.end()) return found->second;
+  const int64_t id = m_file.rows().nextId<schema::OperatorArgumentSetRow>();
+  // Sets that hardly ever come twice, as values of scalars can make them, are not worth remembering without end.
+  constexpr size_t kMostSets = 1u << 19;
+  if (m_argumentSets.size() < kMostSets) m_argumentSets.emplace(m_argumentKey, id);
+  m_file.rows().insert(schema::OperatorArgumentSetRow{.id = id,
+                                                      .dims_id = m_file.textId(parts[kDims]),
+                                                      .types_id = m_file.textId(parts[kTypes]),
+                                                      .strides_id = m_file.textId(parts[kStrides]),
+                                                      .values_id = m_file.textId(parts[kValues]),
+                                                      .other_id = m_file.textId(parts[kOther])});
+  return id;
+}
+
+void ChromeOperators::noteExternalId(int64_t external, int64_t id) {
+  if (!m_firstExternal) m_firstExternal = external;
+  const int64_t index = external - *m_firstExternal, value = id - m_firstOperator;
+  if (external < 0 || index < 0 || index >= kMostExternalIds || value > UINT32_MAX) {
+    m_byOddExternal.emplace(external, id);
+    return;
+  }
+  const auto at = static_cast<size_t>(index);
+  if (at >= m_byExternal.size()) m_byExternal.resize(at + 1);
+  if (m_byExternal[at] == 0) m_byExternal[at] = static_cast<uint32_t>(value);
+}
+
+std::optional<int64_t> ChromeOperators::withExternalId(int64_t external) const {
+  const int64_t index = external - m_firstExternal.value_or(0);
+  if (external >= 0 && index >= 0 && index < static_cast<int64_t>(m_byExternal.size())) {
+    const uint32_t value = m_byExternal[static_cast<size_t>(index)];
+    return value == 0 ? std::nullopt : std::optional(m_firstOperator + value);
+  }
+  const auto odd = m_byOddExternal.find(external);
+  return odd == m_byOddExternal.end() ? std::nullopt : std::optional(odd->second);
+}
+
+void ChromeOperators::addWork(int64_t process, int64_t correlation, std::optional<int64_t> external) {
+  // The work of one graph launch comes in a row.
+  if (correlation == 0 || correlation == m_lastCorrelation) return;
+  m_lastCorrelation = correlation;
+  // Without an operator the source gives the correlation id for the External id.
+  const auto launcher = external && *external != correlation ? withExternalId(*external) : std::nullopt;
+  if (!launcher) {
+    m_unknown.emplace_back(process, correlation);
+    return;
+  }
+  m_file.rows().replace(
+      schema::OperatorLaunchRow{.process_id = process, .correlation = correlation, .operator_id = *launcher});
+}
+
+void ChromeOperators::addPython(const ChromeEvent& event, const HostSpan& span) {
+  int64_t own = 0, caller = 0;
+  event.forEachArgument([&](std::string_view key, const JsonValue& value) {
+    if (key == "Python id") own = value.toInteger().value_or(0);
+    if (key == "Python parent id") caller = value.toInteger().value_or(0);
+  });
+  bool isUsable = own > 0 && own < kMostPythonIds;
+  if (isUsable) {
+    const auto at = static_cast<size_t>(own);
+    if (at >= m_pythonIds.size()) m_pythonIds.resize(at + at / 2 + 1);
+    isUsable = !m_pythonIds[at];
+    m_pythonIds[at] = true;
+  }
+  const int64_t id = isUsable ? m_pythonBase + own : ++m_nextOddPython;
+  m_file.rows().skipIds<schema::PythonCallRow>(id);
+  const bool hasCaller = caller > 0 && caller < kMostPythonIds && caller != own;
+  m_file.rows().insert(
+      schema::PythonCallRow{.id = id,
+                            .process_id = span.process,
+                            .thread_id = span.thread,
+                            .start_ns = span.start,
+                            .duration_ns = span.duration,
+                            .name_id = m_file.textId(event.name),
+                            .parent_id = hasCaller ? std::optional(m_pythonBase + caller) : std::nullopt});
+}
+
+Status ChromeOperators::finish() {
+  if (Status nested = nest(); !nested.ok()) return nested;
+  return findLaunchers();
+}
+
+// The threads whose operators did not come in order.
+Status ChromeOperators::nest() {
+  std::string threads;
+  for (const auto& [thread, lane] : m_lanes) {
+    if (!lane.isSorted) threads += fmt::format("{}{}", threads.empty() ? "" : ",", thread);
+  }
+  if (threads.empty()) return Unit{};
+  schema::Database& database = m_file.database();
+  auto rows = database.prepare(
+      fmt::format("SELECT id, thread_id, start_ns, start_ns + duration_ns FROM operator WHERE id > {} AND thread_id IN"
+                  " ({}) ORDER BY thread_id, start_ns, 4 DESC, id",
+                  m_firstOperator, threads));
+  if (!rows.ok()) return rows.error();
+  auto update = database.prepare("UPDATE operator SET parent_id = ? WHERE id = ?");
+  if (!update.ok()) return update.error();
+  std::vector<OpenOperator> open;
+  int64_t thread = -1;
+  while (rows.value().next()) {
+    const int64_t id = rows.value().integer(0), start = rows.value().integer(2), end = rows.value().integer(3);
+    if (rows.value().integer(1) != thread) open.clear();
+    thread = rows.value().integer(1);
+    while (!open.empty() && (open.back().end < start || (open.back().end == start && end > start))) open.pop_back();
+    while (!open.empty() && open.back().end < end) open.pop_back();
+    update.value().bind(open.empty() ? std::nullopt : std::optional(open.back().id));
+    update.value().bind(id);
+    if (!update.value().run()) return Error{database.lastError()};
+    open.push_back({id, end});
+  }
+  return Unit{};
+}
+
+// Of work whose source names no operator: the innermost one around the launching call, on the call's thread.
+Status ChromeOperators::findLaunchers() {
+  if (m_unknown.empty() || m_lanes.empty()) return Unit{};
+  std::sort(m_unknown.begin(), m_unknown.end());
+  m_unknown.erase(std::unique(m_unknown.begin(), m_unknown.end()), m_unknown.end());
+  struct Call {
+    int64_t thread, start, process, correlation;
+  };
+  std::vector<Call> calls;
+  std::vector<std::pair<std::pair<int64_t, int64_t>, int64_t>> found;
+  {
+    schema::Database& database = m_file.database();
+    auto rows = database.prepare(fmt::format(
+        "SELECT thread_id, start_ns, process_id, correlation FROM api_call WHERE id > {} AND correlation <> 0",
+        m_firstApiCall));
+    if (!rows.ok()) return rows.error();
+    while (rows.value().next()) {
+      const Call call{rows.value().integer(0), rows.value().integer(1), rows.value().integer(2),
+                      rows.value().integer(3)};
+      if (std::binary_search(m_unknown.begin(), m_unknown.end(), std::pair(call.process, call.correlation))) {
+        calls.push_back(call);
+      }
+    }
+    m_unknown.clear();
+    std::sort(calls.begin(), calls.end(),
+              [](const Call& a, const Call& b) { return std::tie(a.thread, a.start) < std::tie(b.thread, b.start); });
+    if (calls.empty()) return Unit{};
+    auto operators = database.prepare(
+        fmt::format("SELECT thread_id, start_ns, start_ns + duration_ns, id FROM operator WHERE id > {}"
+                    " ORDER BY thread_id, start_ns, 3 DESC, id",
+                    m_firstOperator));
+    if (!operators.ok()) return operators.error();
+    schema::Statement& row = operators.value();
+    std::vector<OpenOperator> open;
+    int64_t thread = -1;
+    auto call = calls.begin();
+    const auto place = [&](int64_t untilThread, int64_t untilStart) {  // the calls before that
+      for (; call != calls.end() && std::pair(call->thread, call->start) < std::pair(untilThread, untilStart); ++call) {
+        if (call->thread != thread) continue;
+        while (!open.empty() && open.back().end <= call->start) open.pop_back();
+        if (!open.empty()) found.push_back({{call->process, call->correlation}, open.back().id});
+      }
+    };
+    while (row.next()) {
+      place(row.integer(0), row.integer(1));
+      if (row.integer(0) != thread) open.clear();
+      thread = row.integer(0);
+      while (!open.empty() && open.back().end <= row.integer(1)) open.pop_back();
+      open.push_back({row.integer(3), row.integer(2)});
+    }
+    place(INT64_MAX, INT64_MAX);
+  }
+  for (const auto& [work, id] : found) {
+    m_file.rows().replace(
+        schema::OperatorLaunchRow{.process_id = work.first, .correlation = work.second, .operator_id = id});
+  }
+  return Unit{};
+}
+
+}  // namespace plumb::import
