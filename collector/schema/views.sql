@@ -134,13 +134,15 @@ FROM collective c JOIN process p ON p.id = c.process_id
        ON k.process_id = c.process_id AND k.external_id = c.external_id
      LEFT JOIN stream st ON st.id = k.stream_id;
 
--- freed_ns: null while live, duration_ns then too; address, bytes; space: 'device' 'pinned' 'managed' …; name, category: what the
--- program called it; from_pool: 1 for cudaMallocAsync; correlation: of the allocating call. category_source: 'declared' when the
+-- freed_ns: null while live, duration_ns then too; address, bytes; space: 'device' 'pinned' 'managed' …, of memory snapshots also
+-- 'reserved' (held from the driver) and 'pending_free'; name, category: what the program called it, else the place that allocated it;
+-- requested_bytes: asked for, before rounding; stack_id: of view stacks; from_pool: 1 for cudaMallocAsync; correlation: of the allocating call. category_source: 'declared' when the
 -- program named the memory, else null with category 'unattributed'.
 CREATE VIEW allocations AS
-SELECT a.id, p.rank, a.process_id, a.start_ns, f.start_ns - a.start_ns AS duration_ns, coalesce(s.text, '') AS name, a.address, a.bytes,
+SELECT a.id, p.rank, a.process_id, a.start_ns, f.start_ns - a.start_ns AS duration_ns, coalesce(s.text, w.text, '') AS name, a.address, a.bytes,
        f.start_ns AS freed_ns, a.space, d.ordinal AS device, coalesce(g.category, 'unattributed') AS category,
-       CASE WHEN g.id IS NULL THEN NULL ELSE 'declared' END AS category_source, a.from_pool, a.stream_id, a.correlation
+       CASE WHEN g.id IS NULL THEN NULL ELSE 'declared' END AS category_source, a.from_pool, a.stream_id, a.correlation,
+       i.requested_bytes, i.stack_id
 FROM allocation a JOIN process p ON p.id = a.process_id LEFT JOIN deallocation f ON f.allocation_id = a.id
      LEFT JOIN device d ON d.id = a.device_id
      LEFT JOIN memory_region g ON g.id = (
@@ -148,7 +150,35 @@ FROM allocation a JOIN process p ON p.id = a.process_id LEFT JOIN deallocation f
        WHERE r.process_id = a.process_id AND r.address = a.address AND r.start_ns >= a.start_ns
          AND (f.start_ns IS NULL OR r.start_ns < f.start_ns)
        ORDER BY r.start_ns LIMIT 1)
-     LEFT JOIN string s ON s.id = g.name_id;
+     LEFT JOIN string s ON s.id = g.name_id LEFT JOIN allocation_detail i ON i.allocation_id = a.id
+     LEFT JOIN stack k ON k.id = i.stack_id LEFT JOIN string w ON w.id = k.name_id;
+
+-- Call stacks, a row per frame. name: the place that stands for the stack ('file.py:12 function'); depth: 0 is the innermost frame;
+-- line: 0 when it is not known.
+CREATE VIEW stacks AS
+SELECT f.stack_id, n.text AS name, f.depth, fn.text AS function, fl.text AS file, f.line
+FROM stack_frame f JOIN stack k ON k.id = f.stack_id JOIN string n ON n.id = k.name_id JOIN string fn ON fn.id = f.function_id
+     JOIN string fl ON fl.id = f.file_id;
+
+-- Collectives as a flight recorder saw them. name: the framework's; state: 'scheduled' 'started' 'completed'; sequence: of the group;
+-- p2p_sequence: of sends and receives, counted by each rank; started_ns, completed_ns: when the framework noticed; sizes: of the tensors;
+-- place: who called it.
+CREATE VIEW collective_states AS
+SELECT c.id, p.rank, c.process_id, c.start_ns, n.text AS name, o.text AS operation, s.state, cn.text AS communicator_name,
+       cm.hash AS communicator, c.sequence, s.p2p_sequence, s.started_ns, s.completed_ns, s.timeout_ns, i.text AS input_sizes,
+       u.text AS output_sizes, w.text AS place, s.stack_id
+FROM collective_state s JOIN collective c ON c.id = s.collective_id JOIN process p ON p.id = c.process_id
+     JOIN string n ON n.id = s.name_id JOIN string o ON o.id = c.operation_id JOIN string i ON i.id = s.input_sizes_id
+     JOIN string u ON u.id = s.output_sizes_id LEFT JOIN communicator cm ON cm.id = c.communicator_id
+     LEFT JOIN string cn ON cn.id = cm.name_id LEFT JOIN stack k ON k.id = s.stack_id LEFT JOIN string w ON w.id = k.name_id;
+
+-- What a benchmark (nccl-tests) measured. name: the operation; source: its file; bytes: as in collectives; in_place: 1 or 0;
+-- wrong: wrong results, null when they were not checked.
+CREATE VIEW collective_benchmarks AS
+SELECT b.id, o.text AS name, o.text AS operation, b.bytes, b.duration_ns, b.algbw_bytes_per_s, b.busbw_bytes_per_s, b.in_place,
+       t.text AS datatype, r.text AS reduction, b.element_count, b.n_ranks, b.n_hosts, d.text AS device_name, b.wrong, s.text AS source
+FROM collective_benchmark b JOIN string s ON s.id = b.source_id JOIN string o ON o.id = b.operation_id
+     JOIN string t ON t.id = b.datatype_id JOIN string r ON r.id = b.reduction_id JOIN string d ON d.id = b.device_name_id;
 
 -- severity: 'error' (data is missing), 'warning' (data is doubtful), 'info'; lane: the plugin, 'agent' or 'recorder'; name: a stable
 -- code for programs; count: how often; message: for people.
