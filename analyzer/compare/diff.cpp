@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "analyzer/compare/inference.h"
+
+namespace plumb::compare {
+namespace {
+
+std::string verdictOf(const Difference& row, const RunSamples& a, const RunSamples& b) {
+  const bool isTime = row.subject != Subject::MemoryPeak;
+  const char* up = isTime ? "slower" : "more";
+  const char* down = isTime ? "faster" : "less";
+  if (row.status != "in both") return row.status == "added" ? "only in B" : "only in A";
+  if (!isTime) return *row.change == 0 ? "the same" : *row.change > 0 ? up : down;
+  if (!row.low) {
+    if (!a.hasSteps || !b.hasSteps) return "cannot say, because a run without steps is one observation";
+    return fmt::format("cannot say, because {} and {} steady steps are too few (3 are needed)", a.steps, b.steps);
+  }
+  if (*row.low > 0) return up;
+  if (*row.high < 0) return down;
+  return "no difference shown";
+}
+
+Difference compareSeries(Subject subject, const std::string& name, const Series* a, const Series* b,
+                         const RunSamples& runA, const RunSamples& runB) {
+  Difference row;
+  row.subject = subject;
+  row.name = name;
+  row.status = a && b ? "in both" : a ? "removed" : "added";
+  const SampleMoments left = a ? momentsOf(a->values) : SampleMoments{},
+                      right = b ? momentsOf(b->values) : SampleMoments{};
+  if (a) row.a = left.mean, row.callsA = a->calls;
+  if (b) row.b = right.mean, row.callsB = b->calls;
+  row.change = right.mean - left.mean;
+  if (left.mean > 0) row.changePct = 100 * *row.change / left.mean;
+  if (a && b && subject != Subject::MemoryPeak) {
+    if (const auto interval = welchInterval(left, right)) row.low = interval->low, row.high = interval->high;
+  }
+  row.verdict = verdictOf(row, runA, runB);
+  return row;
+}
+
+int orderOf(Subject subject) {
+  switch (subject) {
+    case Subject::Step:
+      return 0;
+    case Subject::MemoryPeak:
+      return 1;
+    case Subject::Kernel:
+      return 2;
+    case Subject::Collective:
+      return 3;
+    case Subject::Operator:
+      return 4;
+    case Subject::Range:
+      return 5;
+  }
+  return 6;
+}
+
+std::string comparability(Trace& a, Trace& b, const RunSamples& left, const RunSamples& right) {
+  std::string note;
+  const auto add = [&](const std::string& sentence) { note += (note.empty() ? "" : " ") + sentence; };
+  const auto deviceOf = [](Trace& trace) {
+    return trace.devices().empty() ? std::string() : trace.devices().front().name;
+  };
+  if (deviceOf(a) != deviceOf(b)) add(fmt::format("The devices differ: {} and {}.", deviceOf(a), deviceOf(b)));
+  if (left.ranks != right.ranks) add(fmt::format("The numbers of ranks differ: {} and {}.", left.ranks, right.ranks));
+  if (left.hasSteps != right.hasSteps) add("Only one of the runs has steps.");
+  return note;
+}
+
+}  // namespace
+
+Result<Comparison> compareRuns(Trace& a, Trace& b) {
+  auto left = sampleRun(a), right = sampleRun(b);
+  if (!left.ok()) return left.error();
+  if (!right.ok()) return right.error();
+  Comparison result{std::move(left).value(), std::move(right).value(), {}, {}};
+  std::set<std::pair<Subject, std::string>> keys;
+  for (const auto* run : {&result.a, &result.b}) {
+    for (const auto& [key, series] : run->series) keys.insert(key);
+  }
+  const auto find = [](const RunSamples& run, const std::pair<Subject, std::string>& key) -> const Series* {
+    const auto found = run.series.find(key);
+    return found == run.series.end() ? nullptr : &found->second;
+  };
+  for (const auto& key : keys) {
+    result.rows.push_back(
+        compareSeries(key.first, key.second, find(result.a, key), find(result.b, key), result.a, result.b));
+  }
+  std::ranges::stable_sort(result.rows, [](const Difference& x, const Difference& y) {
+    return std::tuple(orderOf(x.subject), -std::abs(x.change.value_or(0))) <
+           std::tuple(orderOf(y.subject), -std::abs(y.change.value_or(0)));
+  });
+  result.note = comparability(a, b, result.a, result.b);
+  return result;
+}
+
+}  // namespace plumb::compare

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two runs side by side. Times are per steady step and rank; the interval is Welch's, 95 %, over steps; a verdict
+// stands only when the interval leaves out zero.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/compare/step_samples.h"
+
+namespace plumb::compare {
+
+struct Difference {
+  Subject subject;
+  std::string name;
+  std::string status;               // "added" (only in B), "removed" (only in A), "in both"
+  std::optional<double> a, b;       // ns per step and rank; bytes for a memory peak
+  std::optional<double> change;     // b - a, with the missing side as 0
+  std::optional<double> changePct;  // of a; none when it is 0
+  std::optional<double> low, high;  // of the change, 95 %
+  double callsA = 0, callsB = 0;    // per step and rank
+  std::string verdict;  // "slower", "faster", "more", "less", "no difference shown", "cannot say, because …"
+};
+
+struct Comparison {
+  RunSamples a, b;
+  std::vector<Difference> rows;  // step, memory peak, then by subject the largest change first
+  std::string note;              // why the runs may not be comparable; "" for nothing
+};
+
+[[nodiscard]] Result<Comparison> compareRuns(Trace& a, Trace& b);
+
+}  // namespace plumb::compare

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/gate.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "analyzer/compare/diff.h"
+
+namespace plumb::compare {
+namespace {
+
+Result<std::string> readFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || file.bad()) return Error{fmt::format("The rules {} cannot be read.", path)};
+  return text;
+}
+
+std::string valueAt(const Statement& row, int column) {
+  return row.isNull(column) ? "NULL" : std::string(row.text(column));
+}
+
+// "a = 1, b = x"
+std::string rowText(const Statement& row) {
+  std::string text;
+  for (int i = 0; i < row.columnCount(); ++i) {
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", row.columnName(i), valueAt(row, i));
+  }
+  return text;
+}
+
+// The name in the last "-- check: NAME" line of the comments before a statement.
+std::string nameBefore(std::string_view text) {
+  std::string name;
+  constexpr std::string_view kMark = "check:";
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+    if (line.empty()) continue;
+    if (!line.starts_with("--")) break;
+    line.remove_prefix(2);
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (!line.starts_with(kMark)) continue;
+    line.remove_prefix(kMark.size());
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    name = line.substr(0, line.find_last_not_of(" \r") + 1);
+  }
+  return name;
+}
+
+Result<std::vector<GateResult>> runStatement(Statement& row, const std::string& name) {
+  int passed = -1, check = -1;
+  for (int i = 0; i < row.columnCount(); ++i) {
+    if (row.columnName(i) == "passed") passed = i;
+    if (row.columnName(i) == "check" || row.columnName(i) == "check_name") check = i;
+  }
+  std::vector<GateResult> results;
+  if (passed < 0) {
+    GateResult result{name, true, {}};
+    int64_t wrong = 0;
+    while (row.next()) {
+      if (wrong++ == 0) result.detail = rowText(row);
+    }
+    result.passed = wrong == 0;
+    if (wrong > 1) result.detail += fmt::format(" (and {} more rows)", wrong - 1);
+    results.push_back(std::move(result));
+  } else {
+    while (row.next()) {
+      const bool good = !row.isNull(passed) && row.integer(passed) != 0;
+      results.push_back({check >= 0 ? valueAt(row, check) : name, good, good ? std::string() : rowText(row)});
+    }
+    if (results.empty()) results.push_back({name, false, "cannot say, because the statement gave no rows"});
+  }
+  if (const Status status = row.status(); !status.ok()) return status.error();
+  return results;
+}
+
+struct Limit {
+  const char* key;
+  bool (*holds)(double value, double limit);
+};
+constexpr std::array<Limit, 3> kLimits = {{{"min", [](double value, double limit) { return value >= limit; }},
+                                           {"max", [](double value, double limit) { return value <= limit; }},
+                                           {"equals", [](double value, double limit) { return value == limit; }}}};
+
+Error atNode(const std::string& path, const YAML::Node& node, const std::string& what) {
+  return Error{fmt::format("{}, line {}: {}", path, node.Mark().line + 1, what)};
+}
+
+Result<GateResult> checkValue(Trace& trace, const YAML::Node& rule, const std::string& name, const std::string& path) {
+  auto prepared = trace.database().prepare(rule["value"].as<std::string>());
+  if (!prepared.ok()) return atNode(path, rule["value"], prepared.error().message);
+  Statement& row = prepared.value();
+  GateResult result{name, true, {}};
+  const bool any = row.next();
+  if (const Status status = row.status(); !status.ok()) return atNode(path, rule["value"], status.error().message);
+  if (!any || row.isNull(0)) return GateResult{name, false, "cannot say, because the value is NULL"};
+  const double value = row.real(0);
+  bool limited = false;
+  for (const Limit& limit : kLimits) {
+    if (!rule[limit.key]) continue;
+    limited = true;
+    const auto text = rule[limit.key].as<std::string>();
+    const auto bound = parseQuantity(text);
+    if (!bound) return atNode(path, rule[limit.key], fmt::format("'{}' is no number, duration or size", text));
+    result.detail += fmt::format("{}{} ({} {})", result.detail.empty() ? "" : ", ", valueAt(row, 0), limit.key, text);
+    result.passed = result.passed && limit.holds(value, *bound);
+  }
+  if (!limited) return atNode(path, rule, "the rule has a value but neither min, max nor equals");
+  return result;
+}
+
+Result<GateResult> checkSlowdown(Trace& trace, Trace* baseline, const YAML::Node& rule, const std::string& name,
+                                 const std::string& path) {
+  const auto limit = parseQuantity(rule["max_slowdown_pct"].as<std::string>());
+  if (!limit) return atNode(path, rule["max_slowdown_pct"], "max_slowdown_pct is no number");
+  if (!baseline) return atNode(path, rule, "max_slowdown_pct needs --baseline FILE");
+  auto compared = compareRuns(*baseline, trace);
+  if (!compared.ok()) return compared.error();
+  for (const Difference& row : compared.value().rows) {
+    if (row.subject != Subject::Step) continue;
+    if (!row.low || !row.a || *row.a <= 0) return GateResult{name, false, row.verdict};
+    const double low = 100 * *row.low / *row.a, high = 100 * *row.high / *row.a;
+    return GateResult{name, low <= *limit,
+                      fmt::format("step time {:+.2f} % (95 %: {:+.2f} … {:+.2f} %), allowed {:+.2f} %",
+                                  row.changePct.value_or(0), low, high, *limit)};
+  }
+  return GateResult{name, false, "cannot say, because one of the runs has no steps"};
+}
+
+}  // namespace
+
+std::optional<double> parseQuantity(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  static constexpr std::array<std::pair<std::string_view, double>, 10> kUnits = {{{"", 1},
+                                                                                  {"ns", 1},
+                                                                                  {"us", 1e3},
+                                                                                  {"µs", 1e3},
+                                                                                  {"ms", 1e6},
+                                                                                  {"s", 1e9},
+                                                                                  {"B", 1},
+                                                                                  {"KiB", 1024},
+                                                                                  {"MiB", 1048576},
+                                                                                  {"GiB", 1073741824}}};
+  const auto known = std::ranges::find(kUnits, unit, &std::pair<std::string_view, double>::first);
+  if (known == kUnits.end()) return std::nullopt;
+  return value * known->second;
+}
+
+Result<std::vector<GateResult>> checkSqlRules(Trace& trace, const std::string& path) {
+  auto text = readFile(path);
+  if (!text.ok()) return text.error();
+  std::vector<GateResult> results;
+  size_t at = 0;
+  for (int number = 1;; ++number) {
+    const std::string given = nameBefore(std::string_view(text.value()).substr(at));
+    const std::string name = given.empty() ? fmt::format("statement {}", number) : given;
+    auto prepared = trace.database().prepareNext(text.value(), at);
+    if (!prepared.ok()) return Error{fmt::format("{}, {}: {}", path, name, prepared.error().message)};
+    if (!prepared.value()) break;
+    auto checked = runStatement(*prepared.value(), name);
+    if (!checked.ok()) return Error{fmt::format("{}, {}: {}", path, name, checked.error().message)};
+    for (GateResult& result : checked.value()) results.push_back(std::move(result));
+  }
+  if (results.empty()) return Error{fmt::format("The rules {} hold no statement.", path)};
+  return results;
+}
+
+Result<std::vector<GateResult>> checkYamlRules(Trace& trace, Trace* baseline, const std::string& path) {
+  auto text = readFile(path);
+  if (!text.ok()) return text.error();
+  try {
+    const YAML::Node document = YAML::Load(text.value());
+    const YAML::Node rules = document.IsMap() ? document["rules"] : document;
+    if (!rules || !rules.IsSequence() || rules.size() == 0) {
+      return Error{fmt::format("{}: there is no list 'rules' in it.", path)};
+    }
+    std::vector<GateResult> results;
+    for (const YAML::Node& rule : rules) {
+      if (!rule.IsMap()) return atNode(path, rule, "a rule is a map with a name and a value");
+      const std::string name =
+          rule["name"] ? rule["name"].as<std::string>() : fmt::format("rule {}", results.size() + 1);
+      if (!rule["value"] && !rule["max_slowdown_pct"])
+        return atNode(path, rule, "the rule has neither a value nor max_slowdown_pct");
+      auto result =
+          rule["value"] ? checkValue(trace, rule, name, path) : checkSlowdown(trace, baseline, rule, name, path);
+      if (!result.ok()) return result.error();
+      results.push_back(std::move(result).value());
+    }
+    return results;
+  } catch (const YAML::Exception& failure) {
+    return Error{fmt::format("{}, line {}: {}", path, failure.mark.line + 1, failure.msg)};
+  }
+}
+
+}  // namespace plumb::compare

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that a run must pass, for CI. Two forms:
+//   .sql   statements. One whose result has a column `passed` passes when that is true in every row (as in the bundled
+//          workloads' truth.sql); any other passes when it has no rows: it selects what is wrong. A comment line before
+//          a statement, `-- check: NAME`, names it.
+//   .yaml  rules:
+//            - name: step time
+//              value: SELECT median(span_ns) FROM report_steps WHERE warmup = 0
+//              max: 120ms            # min, max, equals; numbers, durations (ns us ms s) or sizes (KiB MiB GiB)
+//            - name: not slower than the baseline
+//              max_slowdown_pct: 3   # step time against --baseline; fails only when the whole 95 % interval lies above
+// A value that is NULL fails: it cannot be said that the rule holds.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/trace/trace.h"
+
+namespace plumb::compare {
+
+struct GateResult {
+  std::string name;
+  bool passed = false;
+  std::string detail;  // the row that failed, or the value and its limit
+};
+
+// The tables of the analyses and reports must be registered in both. An error: the rules cannot be read, with the
+// place.
+[[nodiscard]] Result<std::vector<GateResult>> checkSqlRules(Trace& trace, const std::string& path);
+[[nodiscard]] Result<std::vector<GateResult>> checkYamlRules(Trace& trace, Trace* baseline, const std::string& path);
+
+// "120ms", "1.5 GiB", "3": in ns, bytes, or as it stands.
+[[nodiscard]] std::optional<double> parseQuantity(std::string_view text);
+
+}  // namespace plumb::compare

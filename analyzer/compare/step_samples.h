@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two runs can be compared by: the time of each kernel, operator, range and collective in each steady step, per
+// rank. Warm-up steps are left out. A run without steps is one observation.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "analyzer/trace/trace.h"
+
+namespace plumb::compare {
+
+enum class Subject : uint8_t { Step, Kernel, Operator, Range, Collective, MemoryPeak };
+[[nodiscard]] const char* nameOf(Subject subject);  // "step" "kernel" "operator" "range" "collective" "memory peak"
+
+struct Series {
+  std::vector<double> values;  // per steady step, the mean over ranks: ns, or bytes for MemoryPeak
+  double calls = 0;            // per step and rank
+};
+
+struct RunSamples {
+  std::string path;
+  int64_t steps = 0;      // steady ones; the least of any rank; 1 without steps
+  bool hasSteps = false;  // false: the whole trace is the one observation
+  int64_t ranks = 0;
+  std::map<std::pair<Subject, std::string>, Series> series;
+};
+
+// Kernels, copies and sets belong to the step in whose host range their launch call began (without a known launch: to
+// the one in whose GPU span they start); operators, ranges and calls to the one that they begin in. Collectives are
+// named by operation and bytes and timed by their kernels.
+[[nodiscard]] Result<RunSamples> sampleRun(Trace& trace);
+
+}  // namespace plumb::compare
