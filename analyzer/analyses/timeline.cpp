@@ -48,8 +48,9 @@ class Loader {
 
   Result<Timeline> load() {
     addProcesses();
-    for (const auto part : {&Loader::countRows, &Loader::loadCollectives, &Loader::loadKernels, &Loader::loadCopies,
-                            &Loader::loadSets, &Loader::loadApiCalls, &Loader::loadRanges, &Loader::loadSteps}) {
+    for (const auto part :
+         {&Loader::countRows, &Loader::loadCollectives, &Loader::loadKernels, &Loader::loadCopies, &Loader::loadSets,
+          &Loader::loadApiCalls, &Loader::loadRanges, &Loader::loadCalls, &Loader::loadSteps}) {
       if (const Status status = (this->*part)(); !status.ok()) return status.error();
     }
     closeOpenRanges();
@@ -293,6 +294,24 @@ class Loader {
                      slices.push_back({s.integer(2), open ? kOpen : s.integer(3), s.integer(4), -1,
                                        nameOf(s.id<StringId>(5)), note, SliceKind::kRange});
                    });
+  }
+
+  // Operators and Python calls of imported traces, among the ranges. Their ids are of other tables: negative, so that
+  // no range is taken for one.
+  Status loadCalls() {
+    for (const auto& [table, what] : {std::pair{"operator", "operator"}, std::pair{"python_call", "Python call"}}) {
+      const uint32_t note = intern(what);
+      const std::string sql =
+          std::string("SELECT process_id, thread_id, start_ns, duration_ns, -id, name_id FROM ") + table;
+      Status read = forEach(sql.c_str(), [&](const Statement& s) {
+        if (!usable(s.integer(0), s.integer(2), s.integer(3))) return;
+        threadTrack(s.integer(0), s.integer(1), TrackKind::kRanges)
+            .push_back(
+                {s.integer(2), s.integer(3), s.integer(4), -1, nameOf(s.id<StringId>(5)), note, SliceKind::kRange});
+      });
+      if (!read.ok()) return read;
+    }
+    return Unit{};
   }
 
   Status loadSteps() {

@@ -24,8 +24,8 @@ constexpr size_t kMostTextBytes = 512u << 20;
 // No journal and no waiting for the disk: a file that is not complete is thrown away.
 Status prepare(schema::Database& database) {
   const std::string settings = fmt::format(
-      "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
-      "PRAGMA cache_size=-131072; PRAGMA application_id={}; PRAGMA user_version={};",
+      "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
+      "PRAGMA cache_size=-65536; PRAGMA application_id={}; PRAGMA user_version={};",
       schema::kApplicationId, schema::kVersion);
   if (Status status = database.execute(settings); !status.ok()) return status;
   if (Status status = database.execute(std::string(schema::tablesSql())); !status.ok()) return status;
