@@ -118,6 +118,7 @@ SELECT r.start_ns AS start, CAST(r.start_ns + r.duration_ns AS INTEGER) AS "end"
        CAST(NULL AS TEXT) AS binaryData, r.id AS eventId
 FROM range r JOIN string s ON s.id = r.name_id JOIN nsys_thread t ON t.thread_id = r.thread_id
      LEFT JOIN nsys_thread e ON e.thread_id = r.end_thread_id
+WHERE r.domain_id NOT IN (SELECT id FROM string WHERE text = 'profiler overhead')
 UNION ALL
 SELECT CAST(0 AS INTEGER), CAST(NULL AS INTEGER), CAST(75 AS INTEGER), CAST(NULL AS INTEGER), CAST(NULL AS INTEGER), CAST(NULL AS INTEGER),
        s.text, p.globalPid, CAST(NULL AS INTEGER), CAST(NULL AS INTEGER), g.domain_id, CAST(NULL AS INTEGER), CAST(NULL AS INTEGER),
@@ -125,6 +126,7 @@ SELECT CAST(0 AS INTEGER), CAST(NULL AS INTEGER), CAST(75 AS INTEGER), CAST(NULL
        CAST(NULL AS TEXT), CAST(NULL AS INTEGER)
 FROM (SELECT DISTINCT process_id, domain_id FROM range WHERE domain_id <> 0) g JOIN string s ON s.id = g.domain_id
      JOIN nsys_process p ON p.process_id = g.process_id
+WHERE s.text <> 'profiler overhead'
 UNION ALL
 SELECT CAST(0 AS INTEGER), CAST(NULL AS INTEGER), CAST(33 AS INTEGER), CAST(NULL AS INTEGER), g.category_id, CAST(NULL AS INTEGER),
        s.text, p.globalPid, CAST(NULL AS INTEGER), CAST(NULL AS INTEGER), g.domain_id, CAST(NULL AS INTEGER), CAST(NULL AS INTEGER),
