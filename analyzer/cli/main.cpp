@@ -137,7 +137,9 @@ void describe(CLI::App& app, Arguments& arguments) {
   import->add_option("--rank", arguments.import.ranks, "the files' ranks, in their order; else read from the traces")
       ->delimiter(',');
   import->footer(
-      "Reads torch.profiler (Kineto) JSON and Chrome traces in general, plain, .gz or .zst. What is damaged or has no\n"
+      "Reads torch.profiler (Kineto) JSON and Chrome traces in general (plain, .gz or .zst), SQLite exports of Nsight\n"
+      "Systems, memory snapshots and raw memory timelines of PyTorch, dumps of its flight recorder, output of nccl-tests\n"
+      "and NCCL Inspector; different kinds of one run may be named together. What is damaged or has no\n"
       "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\".\n"
       "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
 

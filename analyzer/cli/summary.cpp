@@ -16,6 +16,7 @@
 #include "analyzer/analyses/memory.h"
 #include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/steps.h"
+#include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/analyses/top_kernels.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/shares.h"
@@ -302,6 +303,63 @@ Status writeCollectives(Page& page, Trace& trace) {
   return Unit{};
 }
 
+// Only of files that hold the states of collectives: dumps of a flight recorder.
+Status writeStuck(Page& page, Trace& trace) {
+  auto analysis = analyzeStuckCollectives(trace);
+  if (!analysis.ok()) return analysis.error();
+  if (!analysis.value().hasStates) return Unit{};
+  page.heading("Stuck collectives");
+  const auto& found = analysis.value().collectives;
+  if (found.empty()) {
+    page.line("None: every collective that is in the file has completed.");
+    return Unit{};
+  }
+  std::string suspects;
+  for (const StuckAnalysis::Suspect& suspect : analysis.value().suspects) {
+    suspects += fmt::format("{}rank {} ({} group{})", suspects.empty() ? "" : ", ", suspect.rank, suspect.groups,
+                            suspect.groups == 1 ? "" : "s");
+  }
+  if (!suspects.empty()) page.paragraph(fmt::format("Missing, by the groups that wait for them: {}.", suspects));
+  TextTable table({"state", "group", "operation", "number", "missing ranks", "waiting ranks"},
+                  {kLeft, kLeft, kLeft, kRight, kLeft, kLeft});
+  constexpr size_t kMost = 10;
+  for (size_t i = 0; i < std::min(found.size(), kMost); ++i) {
+    const StuckCollective& stuck = found[i];
+    table.add({std::string(nameOf(stuck.kind)),
+               shortened(escaped(fmt::format("{} {}", stuck.group, stuck.description)), 32),
+               shortened(escaped(stuck.operation), 24), fmt::format("{}", stuck.sequence),
+               stuck.missing.empty() ? "-" : shortened(rankList(stuck.missing), 16),
+               stuck.waiting.empty() ? "-" : shortened(rankList(stuck.waiting), 16)});
+  }
+  page.table(table);
+  if (found.size() > kMost) page.line(fmt::format("and {} more: plumb report stuck FILE", found.size() - kMost));
+  page.paragraph(
+      "held back: other ranks completed it, the missing ones did not; never called: the missing ranks never called it; "
+      "waiting: all called it and none completed it. Reasons: plumb report stuck FILE");
+  return Unit{};
+}
+
+// What nccl-tests reached, where its output was imported.
+Status writeBenchmarks(Page& page, Trace& trace) {
+  auto rows = trace.query(
+      "SELECT operation, n_ranks, device_name, max(busbw_bytes_per_s), bytes, count(*) FROM collective_benchmarks"
+      " GROUP BY source, operation, n_ranks, device_name ORDER BY source, operation");
+  if (!rows.ok()) return rows.error();
+  TextTable table({"operation", "ranks", "device", "measurements", "best busbw", "at"},
+                  {kLeft, kRight, kLeft, kRight, kRight, kRight});
+  while (rows.value().next()) {
+    Statement& row = rows.value();
+    table.add({shortened(escaped(std::string(row.text(0))), 16), formatCount(row.integer(1)),
+               shortened(escaped(std::string(row.text(2))), 28), formatCount(row.integer(5)),
+               formatPerSecond(row.real(3), "B"), formatBytes(static_cast<double>(row.integer(4)))});
+  }
+  if (Status status = rows.value().status(); !status.ok()) return status;
+  if (table.empty()) return Unit{};
+  page.heading("Benchmarks of collectives", "(nccl-tests; details: plumb report benchmarks FILE)");
+  page.table(table);
+  return Unit{};
+}
+
 Status writeMemory(Page& page, Trace& trace) {
   auto analysis = analyzeMemory(trace);
   if (!analysis.ok()) return analysis.error();
@@ -426,8 +484,8 @@ int summarize(const std::string& file) {
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
   Page page(isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR"));
   writeProcesses(page, trace);
-  for (const auto part :
-       {writeBreakdown, writeSteps, writeKernels, writeCollectives, writeMemory, writeRoofline, writeDiagnostics}) {
+  for (const auto part : {writeBreakdown, writeSteps, writeKernels, writeCollectives, writeStuck, writeBenchmarks,
+                          writeMemory, writeRoofline, writeDiagnostics}) {
     if (const Status written = part(page, trace); !written.ok()) {
       std::fflush(stdout);
       return complain(written.error().message, kFailed);
