@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Analyses against HolisticTraceAnalysis, reports against bare scans of SQLite, and Nsight exports against nsys-ai.
+
+analysis_bench.py BUILD [EVENTS …]     EVENTS: sizes of generated traces, default 1000000 3000000
+Every number is a ratio against a reference that is measured in the same run. HTA and nsys-ai are used from the Python of
+PLUMB_BENCH_PYTHON (./run bench makes one); what is missing is said. Real recordings: PLUMB_TEST_TRACES.
+"""
+import os
+import pathlib
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+REPORTS_OF_HTA = ["breakdown", "overlap", "idle", "kernels", "launch"]
+NSYS_REPORTS = ["kernels", "copies", "api", "ranges", "launch", "breakdown", "idle", "synchronizations"]
+
+HTA_SCRIPT = r"""
+import sys, time, warnings, logging
+warnings.filterwarnings('ignore'); logging.disable(logging.CRITICAL)
+from hta.trace_analysis import TraceAnalysis
+start = time.perf_counter()
+analysis = TraceAnalysis(trace_files={0: sys.argv[1]})
+load = time.perf_counter() - start
+calls = [lambda: analysis.get_temporal_breakdown(visualize=False),
+         lambda: analysis.get_comm_comp_overlap(visualize=False),
+         lambda: analysis.get_idle_time_breakdown(ranks=[0], visualize=False),
+         lambda: analysis.get_gpu_kernel_breakdown(visualize=False),
+         lambda: analysis.get_cuda_kernel_launch_stats(ranks=[0], visualize=False)]
+start = time.perf_counter()
+for call in calls:
+    call()
+print(load, time.perf_counter() - start)
+"""
+
+
+def measured(command, **options):
+    """Seconds and peak memory (MiB) of a command; None when it fails."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    out, err = process.communicate()
+    seconds = time.perf_counter() - start
+    return (seconds, out.decode(errors="replace"), err.decode(errors="replace"), process.returncode)
+
+
+def peak_mib(command):
+    """Peak memory of a command, through a child that asks the system for its own children's."""
+    script = ("import resource, subprocess, sys\n"
+              "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode\n"
+              "print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)")
+    out = subprocess.run([sys.executable, "-c", script, *map(str, command)], capture_output=True, text=True, check=False).stdout.split()
+    return float(out[1]) if len(out) == 2 and out[0] == "0" else None
+
+
+class Bench:
+    def __init__(self, build):
+        self.build = pathlib.Path(build)
+        self.plumb = self.build / "bin" / "plumb"
+        self.extension = self.build / "lib" / "libplumb_sql.so"
+        self.python = os.environ.get("PLUMB_BENCH_PYTHON", sys.executable)
+
+    def import_trace(self, source, target):
+        target.unlink(missing_ok=True)
+        seconds, _, err, code = measured([self.plumb, "import", source, "-o", target])
+        if code != 0:
+            sys.exit(f"plumb import {source} failed: {err}")
+        return seconds
+
+    def report(self, name, trace, *more):
+        seconds, _, err, code = measured([self.plumb, "report", name, trace, "--format", "csv", *more])
+        if code != 0:
+            print(f"  report {name}: {err.strip()}")
+            return None
+        return seconds
+
+    def against_hta(self, label, source, trace):
+        ours = [self.report(name, trace) for name in REPORTS_OF_HTA]
+        if any(seconds is None for seconds in ours):
+            return
+        seconds, out, err, code = measured([self.python, "-c", HTA_SCRIPT, str(source)])
+        if code != 0:
+            reason = err.strip().splitlines()[-1] if err.strip() else "it failed"
+            print(f"  {label}: cannot say how HTA compares, because {reason}")
+            return
+        load, calls = map(float, out.split()[-2:])
+        print(f"  {label}: five reports, file opened for each: {sum(ours):.2f} s; HTA's five calls on loaded data {calls:.2f} s"
+              f" = {calls / sum(ours):.1f} x (its load: {load:.2f} s)")
+
+    def against_scans(self, label, trace):
+        """Each report's time through SQL over that of a scan of the columns that it reads."""
+        if not self.extension.exists():
+            print(f"  {label}: cannot say, because {self.extension} is not built")
+            return
+        listing = subprocess.run([self.plumb, "report", "--list"], capture_output=True, text=True, check=True).stdout
+        names = [line.split()[0] for line in listing.splitlines() if line[:1].isalnum() and "  " in line]
+        ratios = []
+        for name in names:
+            reads = {}
+
+            def note(action, table, column, database, _view, reads=reads):
+                if action == sqlite3.SQLITE_READ and database == "main" and column and not table.startswith("sqlite_"):
+                    reads.setdefault(table, set()).add(column)
+                return sqlite3.SQLITE_OK
+
+            connection = sqlite3.connect(f"file:{trace}?mode=ro", uri=True)
+            connection.enable_load_extension(True)
+            connection.load_extension(str(self.extension))
+            connection.set_authorizer(note)
+            start = time.perf_counter()
+            try:
+                connection.execute(f"SELECT count(*) FROM report_{name}").fetchall()
+            except sqlite3.Error as failure:
+                print(f"  {label}: report {name}: {failure}")
+                continue
+            ours = time.perf_counter() - start
+            connection.set_authorizer(None)
+            plain = sqlite3.connect(f"file:{trace}?mode=ro", uri=True)
+            start = time.perf_counter()
+            for table, columns in reads.items():
+                if plain.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)).fetchone():
+                    plain.execute(f"SELECT {', '.join(f'max({c})' for c in sorted(columns))} FROM {table}").fetchall()
+            scan = time.perf_counter() - start
+            ratios.append((ours / scan, name, ours, scan))
+        for ratio, name, ours, scan in sorted(ratios, reverse=True):
+            print(f"  {label}: report {name:<24} {ours * 1e3:9.1f} ms = {ratio:6.2f} x a bare scan ({scan * 1e3:.1f} ms)")
+        if ratios:
+            print(f"  {label}: median {statistics.median(r[0] for r in ratios):.2f} x, worst {max(ratios)[0]:.2f} x ({max(ratios)[1]})")
+
+    def against_nsys_ai(self, source, folder):
+        tool = pathlib.Path(self.python).parent / "nsys-ai"
+        target = folder / "nsys.sqlite"
+        target.unlink(missing_ok=True)
+        commands = [[self.plumb, "import", source, "-o", target]] + [
+            [self.plumb, "report", name, target, "--format", "csv"] for name in NSYS_REPORTS]
+        start = time.perf_counter()
+        for command in commands:
+            if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+                print(f"  {source.name}: {' '.join(map(str, command))} failed")
+                return
+        ours = time.perf_counter() - start
+        target.unlink(missing_ok=True)
+        memory = max(peak_mib(command) or 0 for command in commands)
+        if not tool.exists():
+            print(f"  {source.name}: import and eight reports {ours:.2f} s, {memory:.0f} MiB; cannot say how nsys-ai compares, because it is not"
+                  " installed beside PLUMB_BENCH_PYTHON")
+            return
+        copy = folder / "peer.sqlite"
+        copy.write_bytes(source.read_bytes())
+        # Its skills that answer the same questions; a fresh copy, so that no cache of an earlier run helps.
+        skills = os.environ.get("PLUMB_BENCH_NSYS_AI_SKILLS",
+                                "top_kernels memory_transfers memory_bandwidth nvtx_kernel_map kernel_launch_overhead overlap_breakdown"
+                                " gpu_idle_gaps sync_cost_analysis").split()
+        theirs, worst, failed = 0.0, 0.0, []
+        for skill in skills:
+            command = [tool, "skill", "run", skill, copy]
+            seconds, _, err, code = measured(command)
+            if code != 0:
+                failed.append(f"{skill} ({err.strip().splitlines()[-1][:80] if err.strip() else 'failed'})")
+                continue
+            theirs += seconds
+            worst = max(worst, peak_mib(command) or 0)
+        if failed:
+            print(f"  {source.name}: nsys-ai could not run: {', '.join(failed)}")
+        if theirs > 0:
+            print(f"  {source.name}: import and eight reports {ours:.2f} s, {memory:.0f} MiB; nsys-ai's {len(skills) - len(failed)} skills {theirs:.2f} s,"
+                  f" {worst:.0f} MiB = {theirs / ours:.1f} x the time, {worst / max(memory, 1):.1f} x the memory")
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    bench = Bench(sys.argv[1])
+    sizes = [int(size) for size in sys.argv[2:]] or [1_000_000, 3_000_000]
+    traces = os.environ.get("PLUMB_TEST_TRACES")
+    with tempfile.TemporaryDirectory(prefix="plumb-bench-") as name:
+        folder = pathlib.Path(name)
+        if traces:
+            for file in ["nccl_metadata_a100", "vllm_graph_capture", "resnet50_2021_memory"]:
+                source = pathlib.Path(traces) / "kineto" / f"{file}.json.gz"
+                target = folder / "trace.sqlite"
+                bench.import_trace(source, target)
+                bench.against_hta(file, source, target)
+            for source in sorted((pathlib.Path(traces) / "nsys").glob("*.sqlite")):
+                bench.against_nsys_ai(source, folder)
+        else:
+            print("  real recordings: not measured, because PLUMB_TEST_TRACES names no folder")
+        for size in sizes:
+            source, target = folder / "generated.json.gz", folder / "generated.sqlite"
+            subprocess.run([bench.build / "bench" / "make_trace", str(size), source], check=True)
+            seconds = bench.import_trace(source, target)
+            label = f"{size / 1e6:g} M events"
+            print(f"  {label}: imported in {seconds:.1f} s, {target.stat().st_size / size:.0f} bytes an event")
+            bench.against_hta(label, source, target)
+            bench.against_scans(label, target)
+            source.unlink()
+
+
+if __name__ == "__main__":
+    main()
