@@ -31,7 +31,10 @@ struct ReportArguments {
 
 struct QueryArguments {
   std::string file;
-  std::string sql;
+  std::string sql;                      // one statement; or
+  std::string script;                   // a file of statements, "-" for standard input
+  std::vector<std::string> parameters;  // "name=value"
+  bool explain = false;
   Format format = Format::Table;
   std::vector<std::string> folders;  // users' reports
 };

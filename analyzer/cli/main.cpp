@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-#include <cstdlib>
+#include <csignal>
 #include <exception>
 #include <map>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,25 +14,6 @@
 
 namespace plumb::cli {
 namespace {
-
-// Folders of users' reports; a later one's files win. This is the program's only look at the environment but NO_COLOR.
-std::vector<std::string> reportFolders() {
-  std::vector<std::string> folders;
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  const char* home = std::getenv("HOME");
-  if (config && *config) {
-    folders.push_back(std::string(config) + "/plumb/reports");
-  } else if (home && *home) {
-    folders.push_back(std::string(home) + "/.config/plumb/reports");
-  }
-  if (const char* named = std::getenv("PLUMB_REPORTS")) {
-    std::istringstream list(named);
-    for (std::string folder; std::getline(list, folder, ':');) {
-      if (!folder.empty()) folders.push_back(folder);
-    }
-  }
-  return folders;
-}
 
 const std::map<std::string, Format> kFormats = {
     {"table", Format::Table}, {"csv", Format::Csv}, {"json", Format::Json}, {"markdown", Format::Markdown}};
@@ -80,6 +60,11 @@ bool isForLauncher(const std::string& command) {
   return command == "record" || command == "doctor" || command == "calibrate";
 }
 
+// The groups of commands that the help shows, in this order.
+constexpr const char* kRecord = "Record";
+constexpr const char* kLook = "Look at a recording";
+constexpr const char* kFiles = "Files";
+
 struct Arguments {
   std::string summaryFile, indexFile;
   ReportArguments report;
@@ -103,14 +88,15 @@ void describe(CLI::App& app, Arguments& arguments) {
 `plumb COMMAND --help` says more about a command. Exit code: 0 done, 1 failed, 2 wrong usage or unusable input.)");
 
   // Listed for the help; main() hands these to plumb-launch before anything is parsed.
-  app.add_subcommand("record", "Run a program and record it into a trace file");
-  app.add_subcommand("doctor", "Say what can be recorded on this machine, and what is missing");
-  app.add_subcommand("calibrate", "Measure the device's roofs, for rooflines of later recordings");
+  app.add_subcommand("record", "Run a program and record it into a trace file")->group(kRecord);
+  app.add_subcommand("doctor", "Say what can be recorded on this machine, and what is missing")->group(kRecord);
+  app.add_subcommand("calibrate", "Measure the device's roofs, for rooflines of later recordings")->group(kRecord);
 
-  CLI::App* summary = app.add_subcommand("summary", "What ran where, and where its time and memory went");
+  CLI::App* summary = app.add_subcommand("summary", "What ran where, and where its time and memory went")->group(kLook);
   summary->add_option("FILE", arguments.summaryFile, "trace file")->required();
 
-  CLI::App* report = app.add_subcommand("report", "One table: kernels, copies, collectives, steps, memory …");
+  CLI::App* report =
+      app.add_subcommand("report", "One table: kernels, copies, collectives, steps, memory …")->group(kLook);
   report->add_option("NAME", arguments.report.name, "which one: see --list");
   report->add_option("FILE", arguments.report.file, "trace file");
   addFilters(report, arguments.report.request);
@@ -121,17 +107,32 @@ void describe(CLI::App& app, Arguments& arguments) {
       "A report is an .sql file; your own go into ~/.config/plumb/reports or a folder named by PLUMB_REPORTS.\n"
       "Example: plumb report collectives run.sqlite --format json");
 
-  CLI::App* query = app.add_subcommand("query", "Run one SQL statement that reads");
+  CLI::App* query = app.add_subcommand("query", "Ask in SQL; reads only")->group(kLook);
   query->add_option("FILE", arguments.query.file, "trace file")->required();
-  query->add_option("SQL", arguments.query.sql, "the statement")->required();
+  query->add_option("SQL", arguments.query.sql, "the statement")->type_name("");
+  query->add_option("-f,--file", arguments.query.script, "run the statements of a file, - for standard input")
+      ->type_name("SCRIPT");
+  query
+      ->add_option("-p,--parameter", arguments.query.parameters,
+                   "a value for :NAME in the SQL: a number, NULL, or text ('…' keeps 12 a text); may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  query->add_flag("--explain", arguments.query.explain, "show how SQLite would find the rows, as a tree");
   addFormat(query, arguments.query.format);
   query->footer(
       "Views: kernels copies memory_sets api_calls ranges collectives allocations synchronizations streams processes\n"
-      "devices steps diagnostics; analyses: analysis_breakdown analysis_steps analysis_memory analysis_collectives\n"
-      "analysis_roofline; functions beside SQLite's: median(x) percentile(x, p) stddev(x).\n"
-      "Example: plumb query run.sqlite \"SELECT rank, sum(bytes) FROM copies GROUP BY rank\" --format csv");
+      "devices steps operators python_calls diagnostics. Reports: report_NAME(rank, step, range, from_ns, to_ns, by),\n"
+      "all optional; SELECT * FROM plumb_reports lists them. Functions beside SQLite's: median(x) percentile(x, "
+      "0..100)\n"
+      "stddev(x) geometric_mean(x) histogram(x, bins) demangle(name) interval_union_ns(start_ns, duration_ns), and "
+      "the\n"
+      "tables interval_union('SELECT start_ns, duration_ns …') interval_intersect(a, b) interval_subtract(a, b)\n"
+      "span_join(a, b). All are described in analyzer/sqlext/README.md.\n"
+      "Examples: plumb query run.sqlite \"SELECT rank, sum(bytes) FROM copies GROUP BY rank\" --format csv\n"
+      "          plumb query run.sqlite \"SELECT name, calls FROM report_kernels(:rank)\" -p rank=0\n"
+      "          plumb query run.sqlite -f script.sql");
 
-  CLI::App* import = app.add_subcommand("import", "Make a trace file of other profilers' traces");
+  CLI::App* import = app.add_subcommand("import", "Make a trace file of other profilers' traces")->group(kFiles);
   import->add_option("FILE", arguments.import.files, "traces; several are the ranks of one run")->required();
   import->add_option("-o,--output", arguments.import.output, "trace file to make")->required();
   import->add_option("--rank", arguments.import.ranks, "the files' ranks, in their order; else read from the traces")
@@ -143,7 +144,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\".\n"
       "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
 
-  CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs");
+  CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs")->group(kFiles);
   exporting->add_option("FILE", arguments.exporting.file, "trace file")->required();
   exporting->add_option("-o,--output", arguments.exporting.output, "file or folder to write")->required();
   exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, folded")
@@ -159,17 +160,18 @@ void describe(CLI::App& app, Arguments& arguments) {
       "folded   stacks for flamegraph.pl, speedscope, inferno\n"
       "Example: plumb export run.sqlite --format chrome -o run.json.gz");
 
-  CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes");
+  CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);
   merge->add_option("FILE", arguments.merge.files, "trace files of one run")->required();
   merge->add_option("-o,--output", arguments.merge.output, "trace file to make")->required();
   merge->footer("Example: plumb merge node0.sqlite node1.sqlite -o run.sqlite");
 
-  CLI::App* index = app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes");
+  CLI::App* index =
+      app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes")->group(kFiles);
   index->add_option("FILE", arguments.indexFile, "trace file")->required();
 }
 
 int runParsed(const CLI::App& app, Arguments& arguments) {
-  arguments.report.folders = arguments.query.folders = reportFolders();
+  arguments.report.folders = arguments.query.folders = userReportFolders();
   if (app.got_subcommand("summary")) return summarize(arguments.summaryFile);
   if (app.got_subcommand("query")) return runQuery(arguments.query);
   if (app.got_subcommand("import")) return runImport(arguments.import);
@@ -184,26 +186,38 @@ int runParsed(const CLI::App& app, Arguments& arguments) {
   return runReport(arguments.report);
 }
 
+// What to say when the first argument is no command.
+std::optional<std::string> unknownCommand(const CLI::App& app, const std::vector<std::string>& all) {
+  if (all.empty() || all[0].starts_with('-')) return std::nullopt;
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == all[0]) return std::nullopt;
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  return "There is no command '" + all[0] + "'; there are " + names + " (plumb --help).";
+}
+
+std::string sentenceOf(const CLI::App& app, const CLI::ParseError& error) {
+  std::string text = error.what();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
+  const auto named = app.get_subcommands();
+  return text + " (plumb " + (named.empty() ? "" : named.front()->get_name() + " ") + "--help says more).";
+}
+
 int run(int argc, char** argv) {
   const std::vector<std::string> all(argv + 1, argv + argc);
   if (!all.empty() && isForLauncher(all[0])) return becomeSibling("plumb-launch", all);
-  constexpr const char* kCommands[] = {"summary", "report", "query", "import", "export", "merge", "index"};
-  const bool named =
-      !all.empty() && !all[0].starts_with('-') && std::ranges::find(kCommands, all[0]) == std::end(kCommands);
-  if (named) {
-    return complain(
-        "There is no command '" + all[0] +
-            "'; there are record, summary, report, query, import, export, merge, index, doctor and calibrate (plumb --help).",
-        kBadInput);
-  }
   CLI::App app("Plumbline shows where the time and the memory of a GPU training run go.", "plumb");
   Arguments arguments;
   describe(app, arguments);
+  if (const auto wrong = unknownCommand(app, all)) return complain(*wrong, kBadInput);
+  // A reader that has seen enough (plumb query … | head) ends us without a word, whatever we inherited.
+  std::signal(SIGPIPE, SIG_DFL);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? kDone : kBadInput;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return complain(sentenceOf(app, error), kBadInput);
   }
   return runParsed(app, arguments);
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// plumb report, plumb query
+// plumb report
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
-#include "analyzer/analyses/analysis_tables.h"
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/empty_reason.h"
+#include "analyzer/cli/progress.h"
 #include "analyzer/cli/text.h"
-#include "analyzer/reports/report_tables.h"
 #include "analyzer/reports/reports.h"
+#include "analyzer/sqlext/sql_surface.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb::cli {
@@ -21,19 +24,16 @@ std::string namesOf(const std::vector<Report>& reports) {
   return names;
 }
 
-Status addTables(Trace& trace, const std::vector<Report>& reports) {
-  if (Status added = registerAnalysisTables(trace); !added.ok()) return added;
-  return registerReportTables(trace.database(), reports);
-}
-
 }  // namespace
 
 int listReports(const std::vector<std::string>& folders) {
   auto reports = findReports(folders);
   if (!reports.ok()) return complain(reports.error().message, kBadInput);
   for (const Report& report : reports.value()) {
-    fmt::print("{:<12}  {}{}\n", escaped(report.name), escaped(report.question),
-               report.origin == "built in" ? "" : fmt::format(" ({})", escaped(report.origin)));
+    const std::string& text = report.problem.empty() ? report.question : report.problem;
+    const bool isBuiltIn = report.origin == "built in" || !report.problem.empty();
+    fmt::print("{:<22}  {}{}\n", escaped(report.name), escaped(text),
+               isBuiltIn ? "" : fmt::format(" ({})", escaped(report.origin)));
   }
   fmt::print("\nThe columns of a report: plumb report NAME --columns\n");
   return kDone;
@@ -44,6 +44,7 @@ int describeReport(const std::string& name, const std::vector<std::string>& fold
   if (!reports.ok()) return complain(reports.error().message, kBadInput);
   for (const Report& report : reports.value()) {
     if (report.name != name) continue;
+    if (!report.problem.empty()) return complain(report.problem, kBadInput);
     fmt::print("{}: {}\n\n", escaped(report.title), escaped(report.question));
     TextTable table({"column", "unit", "what it is"},
                     {TextTable::Align::Left, TextTable::Align::Left, TextTable::Align::Left});
@@ -77,30 +78,24 @@ int runReport(const ReportArguments& arguments) {
   auto opened = Trace::open(arguments.file);
   if (!opened.ok()) return complain(opened.error().message, kBadInput);
   Trace& trace = opened.value();
-  if (const Status added = addTables(trace, reports.value()); !added.ok())
+  if (const Status added = registerSqlSurface(trace, reports.value()); !added.ok())
     return complain(added.error().message, kFailed);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
   auto statement = prepareReport(trace.database(), *report, arguments.request);
   if (!statement.ok()) return complain(statement.error().message, kBadInput);
+  std::optional<Progress> progress;
+  if (arguments.format == Format::Table || ::isatty(STDOUT_FILENO) == 0) {
+    progress.emplace(trace.database());
+    progress->begin("report " + escaped(report->name));
+  }
   const auto written = writeRows(statement.value(), arguments.format, report->columns, stdout);
-  return written.ok() ? kDone : complain(written.error().message, kFailed);
-}
-
-int runQuery(const QueryArguments& arguments) {
-  auto reports = findReports(arguments.folders);
-  if (!reports.ok()) return complain(reports.error().message, kBadInput);
-  auto opened = Trace::open(arguments.file);
-  if (!opened.ok()) return complain(opened.error().message, kBadInput);
-  Trace& trace = opened.value();
-  if (const Status added = addTables(trace, reports.value()); !added.ok())
-    return complain(added.error().message, kFailed);
-  const Snapshot snapshot(trace);
-  if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  auto statement = trace.database().prepare(arguments.sql);
-  if (!statement.ok()) return complain(statement.error().message, kBadInput);
-  const auto written = writeRows(statement.value(), arguments.format, {}, stdout);
-  return written.ok() ? kDone : complain(written.error().message, kFailed);
+  progress.reset();
+  if (!written.ok()) return complain(written.error().message, kFailed);
+  if (written.value() == 0 && arguments.format == Format::Table) {
+    if (const std::string why = whyEmpty(trace, *report, arguments.request); !why.empty()) fmt::print("{}\n", why);
+  }
+  return kDone;
 }
 
 }  // namespace plumb::cli

@@ -19,6 +19,7 @@
 #include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/analyses/top_kernels.h"
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/progress.h"
 #include "analyzer/cli/shares.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/trace/trace.h"
@@ -34,8 +35,9 @@ constexpr auto kRight = TextTable::Align::Right;
 
 class Page {
  public:
-  explicit Page(bool inColour) : m_inColour(inColour) {}
+  Page(bool inColour, Progress& progress) : m_inColour(inColour), m_progress(progress) {}
   void heading(const std::string& title, const std::string& note = "") {
+    m_progress.clear();
     fmt::print("\n{}{}{}{}\n", m_inColour ? "\033[1m" : "", title, m_inColour ? "\033[0m" : "",
                note.empty() ? "" : "  " + note);
   }
@@ -61,6 +63,7 @@ class Page {
 
  private:
   bool m_inColour;
+  Progress& m_progress;
 };
 
 // For a column of ranks: "3", or "pid 4711" for a process without one.
@@ -482,11 +485,22 @@ int summarize(const std::string& file) {
   Trace& trace = opened.value();
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  Page page(isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR"));
+  Progress progress(trace.database());
+  Page page(isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR"), progress);
   writeProcesses(page, trace);
-  for (const auto part : {writeBreakdown, writeSteps, writeKernels, writeCollectives, writeStuck, writeBenchmarks,
-                          writeMemory, writeRoofline, writeDiagnostics}) {
-    if (const Status written = part(page, trace); !written.ok()) {
+  struct Part {
+    const char* name;
+    Status (*write)(Page&, Trace&);
+  };
+  constexpr Part kParts[] = {{"GPU time", writeBreakdown},      {"steps", writeSteps},
+                             {"kernels", writeKernels},         {"collectives", writeCollectives},
+                             {"stuck collectives", writeStuck}, {"benchmarks", writeBenchmarks},
+                             {"memory", writeMemory},           {"roofline", writeRoofline},
+                             {"diagnostics", writeDiagnostics}};
+  for (const Part& part : kParts) {
+    progress.begin(fmt::format("reading {}: {}", shortened(escaped(file), 40), part.name));
+    if (const Status written = part.write(page, trace); !written.ok()) {
+      progress.clear();
       std::fflush(stdout);
       return complain(written.error().message, kFailed);
     }

@@ -5,7 +5,9 @@
 
 #include <utility>
 
+#include "analyzer/trace/computed_table.h"
 #include "analyzer/trace/query_table.h"
+#include "analyzer/trace/table_function.h"
 
 namespace plumb {
 namespace {
@@ -30,6 +32,48 @@ Error explained(const Report& report, const Error& error) {
                            report.name, report.origin, report.name)};
 }
 
+std::string joinedBy(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+Status registerLists(Database& database, const std::vector<Report>& reports) {
+  TableFunction list;
+  list.name = "plumb_reports";
+  list.isOfFileAlone = false;
+  list.columns = []() -> Result<std::vector<std::string>> {
+    return std::vector<std::string>{"name", "title", "question", "filters", "by_values", "origin", "problem"};
+  };
+  list.rows = [reports](const std::vector<Cell>&) -> Result<RowStore> {
+    RowStore rows;
+    for (const Report& report : reports) {
+      rows.add({report.name, report.title, report.question, report.optionList(), joinedBy(report.by), report.origin,
+                report.problem.empty() ? Cell(nullptr) : Cell(report.problem)});
+    }
+    return rows;
+  };
+  if (Status added = database.addTable(std::move(list)); !added.ok()) return added;
+
+  TableFunction columns;
+  columns.name = "plumb_report_columns";
+  columns.isOfFileAlone = false;
+  columns.columns = []() -> Result<std::vector<std::string>> {
+    return std::vector<std::string>{"report", "position INTEGER", "name", "unit", "description"};
+  };
+  columns.rows = [reports](const std::vector<Cell>&) -> Result<RowStore> {
+    RowStore rows;
+    for (const Report& report : reports) {
+      int64_t position = 0;
+      for (const ReportColumn& column : report.columns) {
+        rows.add({report.name, position++, column.name, column.unit, column.description});
+      }
+    }
+    return rows;
+  };
+  return database.addTable(std::move(columns));
+}
+
 }  // namespace
 
 Status registerReportTables(Database& database, const std::vector<Report>& reports) {
@@ -46,7 +90,7 @@ Status registerReportTables(Database& database, const std::vector<Report>& repor
     };
     if (Status added = database.addTable(std::move(table)); !added.ok()) return added;
   }
-  return Unit{};
+  return registerLists(database, reports);
 }
 
 }  // namespace plumb

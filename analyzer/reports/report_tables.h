@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each report as a table of SQL, report_NAME, made from the report's own SQL: what `plumb report NAME` prints and what
 // `SELECT * FROM report_NAME` gives can never differ. Called as a function it takes what the report takes:
-// report_NAME(rank, step, range, from_ns, to_ns, by), NULL for no limit.
+// report_NAME(rank, step, range, from_ns, to_ns, by), NULL for no limit. Beside them the tables plumb_reports (name,
+// title, question, filters, by_values, origin, problem) and plumb_report_columns (report, position, name, unit,
+// description).
 #pragma once
 #include <vector>
 

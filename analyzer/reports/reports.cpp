@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 #include <system_error>
 
 #include "analyzer/reports/builtin_reports.h"
@@ -126,6 +128,23 @@ Status checkRequest(const Report& report, const ReportRequest& request) {
   return Unit{};
 }
 
+// A user's file, or what is wrong with it.
+Report readReport(const std::string& name, const std::string& path) {
+  Report broken;
+  broken.name = name;
+  broken.origin = path;
+  std::ifstream file(path, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file) {
+    broken.problem = fmt::format("The report {} cannot be read.", path);
+    return broken;
+  }
+  auto report = parseReport(name, text, path);
+  if (report.ok()) return std::move(report).value();
+  broken.problem = report.error().message;
+  return broken;
+}
+
 }  // namespace
 
 std::string Report::optionList() const {
@@ -137,6 +156,7 @@ std::string Report::optionList() const {
 }
 
 Result<Statement> prepareReport(Database& database, const Report& report, const ReportRequest& request) {
+  if (!report.problem.empty()) return Error{report.problem};
   if (Status fits = checkRequest(report, request); !fits.ok()) return fits.error();
   auto prepared = database.prepare(report.sql);
   if (!prepared.ok()) {
@@ -190,27 +210,38 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
   return report;
 }
 
+std::vector<std::string> userReportFolders() {
+  std::vector<std::string> folders;
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  if (config && *config) {
+    folders.push_back(std::string(config) + "/plumb/reports");
+  } else if (home && *home) {
+    folders.push_back(std::string(home) + "/.config/plumb/reports");
+  }
+  if (const char* named = std::getenv("PLUMB_REPORTS")) {
+    std::istringstream list(named);
+    for (std::string folder; std::getline(list, folder, ':');) {
+      if (!folder.empty()) folders.push_back(folder);
+    }
+  }
+  return folders;
+}
+
 Result<std::vector<Report>> findReports(const std::vector<std::string>& userFolders) {
   namespace fs = std::filesystem;
   std::map<std::string, Report> found;
-  const auto add = [&](std::string_view name, std::string_view text, std::string_view origin) -> Status {
-    auto report = parseReport(name, text, origin);
-    if (!report.ok()) return report.error();
-    found.insert_or_assign(std::string(name), std::move(report).value());
-    return Unit{};
-  };
   for (const BuiltinReport& builtin : builtinReports()) {
-    if (const Status added = add(builtin.name, builtin.text, "built in"); !added.ok()) return added.error();
+    auto report = parseReport(builtin.name, builtin.text, "built in");
+    if (!report.ok()) return report.error();
+    found.emplace(builtin.name, std::move(report).value());
   }
   for (const std::string& folder : userFolders) {
     std::error_code failed;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
       if (entry.path().extension() != ".sql") continue;
-      std::ifstream file(entry.path(), std::ios::binary);
-      if (!file) return Error{fmt::format("The report {} cannot be read.", entry.path().string())};
-      const std::string text(std::istreambuf_iterator<char>(file), {});
-      if (const Status added = add(entry.path().stem().string(), text, entry.path().string()); !added.ok())
-        return added.error();
+      const std::string name = entry.path().stem().string();
+      found.insert_or_assign(name, readReport(name, entry.path().string()));
     }
   }
   std::vector<Report> reports;

@@ -46,6 +46,7 @@ struct Report {
   std::vector<std::string> by;                         // the values of :by, the default first; empty without :by
   std::string sql;                                     // the whole file
   std::string origin;                                  // path, or "built in"
+  std::string problem;                                 // why it cannot be used, for the user; else empty
 
   // "--rank, --step and --by", "none".
   [[nodiscard]] std::string optionList() const;
@@ -63,7 +64,11 @@ struct ReportRequest {
 // so is a value of `by` that it does not know.
 [[nodiscard]] Result<Statement> prepareReport(Database& database, const Report& report, const ReportRequest& request);
 
-// By name. A folder that does not exist holds no reports; a file that is not a report is an error that names it.
+// Where users keep theirs, a later folder's files winning: plumb/reports in XDG_CONFIG_HOME or ~/.config, then those
+// that PLUMB_REPORTS names, separated by ':'.
+[[nodiscard]] std::vector<std::string> userReportFolders();
+
+// By name. A folder that does not exist holds no reports; a file that is not a report has a `problem`.
 [[nodiscard]] Result<std::vector<Report>> findReports(const std::vector<std::string>& userFolders);
 
 }  // namespace plumb

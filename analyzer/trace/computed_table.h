@@ -3,19 +3,15 @@
 // function does: NAME(rank, step, range, from_ns, to_ns), each optional, NULL for no limit; NAME alone is the whole
 // trace. The rows are kept for each filter until the file changes.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "analyzer/trace/filter.h"
+#include "analyzer/trace/row_store.h"
 #include "collector/schema/result.h"
 
 namespace plumb {
-
-using Cell = std::variant<std::nullptr_t, int64_t, double, std::string>;
-using CellRow = std::vector<Cell>;
 
 struct ComputedTable {
   std::string name;

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +14,9 @@
 #include <system_error>
 #include <utility>
 
+#include "analyzer/trace/connection_state.h"
 #include "analyzer/trace/functions.h"
-#include "analyzer/trace/table_functions.h"
+#include "analyzer/trace/sqlite_api.h"
 #include "collector/schema/schema.h"
 
 namespace plumb {
@@ -38,11 +38,11 @@ constexpr Limit kLimits[] = {
     {SQLITE_LIMIT_TRIGGER_DEPTH, 1},  {SQLITE_LIMIT_WORKER_THREADS, 0}};
 
 // Of all a statement can do, only reading is let through; the flags of the connection forbid the rest a second time.
-int allowReading(void* declaring, int action, const char* first, const char* second, const char*, const char*) {
+int allowReading(void* state, int action, const char* first, const char* second, const char*, const char*) {
   static constexpr std::array<std::string_view, 12> kPragmas = {
       "application_id", "compile_options", "database_list", "foreign_key_list", "function_list", "index_info",
       "index_list",     "integrity_check", "quick_check",   "table_info",       "table_list",    "user_version"};
-  if (static_cast<const Declaring*>(declaring)->now) return SQLITE_OK;
+  if (static_cast<const ConnectionState*>(state)->isDeclaring) return SQLITE_OK;
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
@@ -109,11 +109,19 @@ std::string sentence(sqlite3* handle, const std::string& file) {
 }
 
 // The line and column of a byte of the text, counted from 1.
-std::string positionIn(std::string_view sql, int offset) {
-  const std::string_view before = sql.substr(0, static_cast<size_t>(offset));
+std::string positionIn(std::string_view sql, size_t offset) {
+  const std::string_view before = sql.substr(0, offset);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const size_t lineStart = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   return fmt::format("line {}, column {}", line, before.size() - lineStart + 1);
+}
+
+// Where in its text the last statement is wrong; -1 when SQLite does not say.
+int errorOffset([[maybe_unused]] sqlite3* handle) {
+#if SQLITE_VERSION_NUMBER >= 3038000
+  if (sqlite3_libversion_number() >= 3038000) return sqlite3_error_offset(handle);
+#endif
+  return -1;
 }
 
 // What can be said before SQLite is asked.
@@ -181,6 +189,12 @@ void Statement::bind(int parameter, std::string_view text) {
 void Statement::bindNull(int parameter) { sqlite3_bind_null(m_statement.get(), parameter); }
 int Statement::parameterIndex(const char* name) const { return sqlite3_bind_parameter_index(m_statement.get(), name); }
 
+int Statement::parameterCount() const { return sqlite3_bind_parameter_count(m_statement.get()); }
+std::string_view Statement::parameterName(int parameter) const {
+  const char* name = sqlite3_bind_parameter_name(m_statement.get(), parameter);
+  return name && *name ? name + 1 : "";
+}
+
 int Statement::columnCount() const { return sqlite3_column_count(m_statement.get()); }
 std::string_view Statement::columnName(int column) const {
   const char* name = sqlite3_column_name(m_statement.get(), column);
@@ -219,9 +233,11 @@ std::optional<int64_t> Statement::optionalInteger(int column) const {
 }
 
 Database::Database(std::unique_ptr<sqlite3, Closer> handle, std::string path)
-    : m_declaring(std::make_shared<Declaring>()), m_handle(std::move(handle)), m_path(std::move(path)) {}
+    : m_state(std::make_shared<ConnectionState>()), m_handle(std::move(handle)), m_path(std::move(path)) {}
 
-void Database::Closer::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+void Database::Closer::operator()(sqlite3* handle) const {
+  if (!isBorrowed) sqlite3_close_v2(handle);
+}
 
 Error Database::errorHere() const { return Error{sentence(m_handle.get(), m_path)}; }
 
@@ -269,6 +285,21 @@ Result<Database> Database::openForeign(const std::string& path, std::chrono::mil
   }
   database.guard(true);
   return database;
+}
+
+Database Database::attach(sqlite3* handle) {
+  const char* path = sqlite3_db_filename(handle, "main");
+  return Database(std::unique_ptr<sqlite3, Closer>(handle, Closer(true)), path ? path : "");
+}
+
+Status Database::prepareAttached() {
+  Status done = Unit{};
+  if (m_path.empty()) done = Error{"The connection has no file open as main: open a Plumbline file, then load this."};
+  for (const auto step : {&Database::checkKind, &Database::checkTables, &Database::createViews}) {
+    if (done.ok()) done = (this->*step)();
+  }
+  if (!done.ok()) m_state->unusable = done.error().message;
+  return done;
 }
 
 Status Database::readTables() {
@@ -385,11 +416,11 @@ Status Database::checkTables() {
 
 Status Database::addEmptyTables(Database& model, const std::set<std::string>& names) {
   for (const std::string& name : names) {
-    auto text = model.prepare("SELECT substr(sql, length('CREATE ') + 1) FROM sqlite_schema WHERE name = ?");
+    auto text = model.prepare("SELECT substr(sql, length('CREATE TABLE ') + 1) FROM sqlite_schema WHERE name = ?");
     if (!text.ok()) return text.error();
     text.value().bind(1, std::string_view(name));
     if (!text.value().next()) return model.errorHere();
-    const std::string create = fmt::format("CREATE TEMP {}", text.value().text(0));
+    const std::string create = fmt::format("CREATE TEMP TABLE IF NOT EXISTS {}", text.value().text(0));
     if (Status made = execute(create.c_str()); !made.ok()) return made;
   }
   return Unit{};
@@ -399,7 +430,7 @@ Status Database::createViews() {
   std::string sql(schema::viewsSql());
   constexpr std::string_view kCreate = "CREATE VIEW ";
   for (size_t at = sql.find(kCreate); at != std::string::npos; at = sql.find(kCreate, at + kCreate.size())) {
-    sql.replace(at, kCreate.size(), "CREATE TEMP VIEW ");
+    sql.replace(at, kCreate.size(), "CREATE TEMP VIEW IF NOT EXISTS ");
   }
   return execute(sql.c_str());
 }
@@ -410,46 +441,62 @@ Status Database::execute(const char* sql) {
 }
 
 Result<Statement> Database::prepare(std::string_view sql) {
-  std::string_view rest;
-  auto statement = prepare(sql, rest);
-  if (!statement.ok()) return statement;
+  size_t at = 0;
+  auto first = prepareNext(sql, at);
+  if (!first.ok()) return first.error();
+  if (!first.value()) return Error{"The SQL text has no statement."};
   // SQLite, not a search for characters, knows whether what follows is more than blanks and comments.
-  sqlite3_stmt* second = nullptr;
-  const int result =
-      sqlite3_prepare_v3(m_handle.get(), rest.data(), static_cast<int>(rest.size()), 0, &second, nullptr);
-  const bool isAlone = result == SQLITE_OK && !second;
-  sqlite3_finalize(second);
-  if (!isAlone) return Error{"More than one SQL statement was given where one is expected."};
-  return statement;
+  const auto second = prepareNext(sql, at);
+  if (!second.ok() || second.value()) return Error{"More than one SQL statement was given where one is expected."};
+  return std::move(*first.value());
 }
 
-Result<Statement> Database::prepare(std::string_view sql, std::string_view& rest) {
+Result<std::optional<Statement>> Database::prepareNext(std::string_view script, size_t& at) {
   sqlite3_stmt* raw = nullptr;
-  const char* tail = nullptr;
-  const int result = sqlite3_prepare_v3(m_handle.get(), sql.data(), static_cast<int>(sql.size()), 0, &raw, &tail);
-  if (result != SQLITE_OK) {
-    std::string message = sentence(m_handle.get(), m_path);
-#if SQLITE_VERSION_NUMBER >= 3038000
-    const int offset = sqlite3_error_offset(m_handle.get());
-    if (offset >= 0) message = fmt::format("SQL error at {}: {}", positionIn(sql, offset), message);
-#endif
-    return Error{message};
+  while (!raw && at < script.size()) {  // an empty statement is a ';' alone
+    const std::string_view sql = script.substr(at);
+    const char* tail = nullptr;
+    const int result = sqlite3_prepare_v3(m_handle.get(), sql.data(), static_cast<int>(sql.size()), 0, &raw, &tail);
+    if (result != SQLITE_OK) {
+      const std::string message = sentence(m_handle.get(), m_path);
+      const int offset = errorOffset(m_handle.get());
+      if (offset < 0) return Error{message};
+      const std::string position = positionIn(script, at + static_cast<size_t>(offset));
+      return Error{fmt::format("SQL error at {}: {}", position, message)};
+    }
+    at += tail ? static_cast<size_t>(tail - sql.data()) : sql.size();
   }
-  if (!raw) return Error{"The SQL text has no statement."};
+  if (!raw) return std::optional<Statement>();
   Statement statement(raw, m_path);
   if (!sqlite3_stmt_readonly(raw))
     return Error{"A trace is opened for reading only, and this statement wants to write."};
-  rest = sql.substr(static_cast<size_t>(tail - sql.data()));
-  return statement;
+  return std::optional<Statement>(std::move(statement));
 }
 
 void Database::guard(bool isOn) {
-  sqlite3_set_authorizer(m_handle.get(), isOn ? allowReading : nullptr, m_declaring.get());
+  sqlite3_set_authorizer(m_handle.get(), isOn ? allowReading : nullptr, m_state.get());
 }
 
 Status Database::beginSnapshot() { return execute("BEGIN"); }
 
 void Database::endSnapshot() noexcept { sqlite3_exec(m_handle.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
+
+void Database::whileReading(std::function<void()> callback) {
+  constexpr int kInstructions = 200'000;  // of SQLite's machine, between two calls: some milliseconds
+  if (!callback) {
+    sqlite3_progress_handler(handle(), 0, nullptr, nullptr);
+    m_whileReading.reset();
+    return;
+  }
+  m_whileReading = std::make_unique<std::function<void()>>(std::move(callback));
+  sqlite3_progress_handler(
+      handle(), kInstructions,
+      [](void* context) {
+        (*static_cast<std::function<void()>*>(context))();
+        return 0;
+      },
+      m_whileReading.get());
+}
 
 void Database::interrupt() noexcept { sqlite3_interrupt(m_handle.get()); }
 

@@ -21,8 +21,9 @@ struct sqlite3_stmt;
 namespace plumb {
 
 struct ComputedTable;
-struct Declaring;
+struct ConnectionState;
 struct QueryTable;
+struct TableFunction;
 
 enum class ValueType { Integer, Real, Text, Blob, Null };
 
@@ -42,6 +43,9 @@ class Statement {
   void bindNull(int parameter);
   // 0 when the statement has no parameter of that name (":rank").
   [[nodiscard]] int parameterIndex(const char* name) const;
+  // Parameters are numbered from 1. The name is without its ':', '@', '$' or '?'; "" for a plain '?'.
+  [[nodiscard]] int parameterCount() const;
+  [[nodiscard]] std::string_view parameterName(int parameter) const;
 
   [[nodiscard]] int columnCount() const;
   [[nodiscard]] std::string_view columnName(int column) const;
@@ -84,16 +88,32 @@ class Database {
 
   // `sql` must be one statement that only reads. An error names the position in the text.
   [[nodiscard]] Result<Statement> prepare(std::string_view sql);
-  // As prepare; `rest` gets what follows the first statement.
-  [[nodiscard]] Result<Statement> prepare(std::string_view sql, std::string_view& rest);
+  // The next statement of a script, from byte `at` on, which is moved behind it; none when nothing but blanks and
+  // comments is left.
+  [[nodiscard]] Result<std::optional<Statement>> prepareNext(std::string_view script, size_t& at);
 
-  // Adds a table whose rows are computed when a statement first reads it (computed_table.h, query_table.h).
+  // A connection that somebody else has opened and will close, with what its main file is. Nothing of it is changed
+  // and nothing is checked: ask prepareAttached().
+  [[nodiscard]] static Database attach(sqlite3* handle);
+  // Checks that the main file is a trace and shows the schema's views as temporary ones, which take the place of the
+  // file's own. Once it has failed, the table functions fail with the same error.
+  [[nodiscard]] Status prepareAttached();
+
+  // Adds a table whose rows are computed when a statement first reads it (computed_table.h, query_table.h,
+  // table_function.h).
   [[nodiscard]] Status addTable(ComputedTable table);
   [[nodiscard]] Status addTable(QueryTable table);
+  [[nodiscard]] Status addTable(TableFunction function);
+  [[nodiscard]] ConnectionState& state() { return *m_state; }
+  // For adding SQL functions; everything else goes through the members above.
+  [[nodiscard]] sqlite3* handle() const { return m_handle.get(); }
 
   // Starts and ends a transaction, inside which every statement sees the same state of a growing file.
   [[nodiscard]] Status beginSnapshot();
   void endSnapshot() noexcept;
+
+  // Called now and then while statements run; an empty function ends it. It must not use the database.
+  void whileReading(std::function<void()> callback);
 
   // Stops a running statement with an error; the only member that another thread may call.
   void interrupt() noexcept;
@@ -102,6 +122,9 @@ class Database {
 
  private:
   struct Closer {
+    Closer() : isBorrowed(false) {}
+    explicit Closer(bool borrowed) : isBorrowed(borrowed) {}
+    bool isBorrowed;
     void operator()(sqlite3* handle) const;
   };
   Database(std::unique_ptr<sqlite3, Closer> handle, std::string path);
@@ -115,12 +138,14 @@ class Database {
   [[nodiscard]] Status addEmptyTables(Database& model, const std::set<std::string>& names);
   [[nodiscard]] Status createViews();
   [[nodiscard]] Status execute(const char* sql);
+  [[nodiscard]] bool isBorrowed() const { return m_handle.get_deleter().isBorrowed; }
   void guard(bool isOn);  // lets statements do nothing but read
   [[nodiscard]] Error errorHere() const;
 
-  std::shared_ptr<Declaring> m_declaring;
+  std::shared_ptr<ConnectionState> m_state;
   std::unique_ptr<sqlite3, Closer> m_handle;
   std::string m_path;
+  std::unique_ptr<std::function<void()>> m_whileReading;  // its address is the callback's context
   bool m_isDamaged = false;
 };
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/trace/computed_table.h"
 #include "analyzer/trace/database.h"
+#include "analyzer/trace/row_store.h"
 #include "collector/schema/result.h"
 
 namespace plumb {

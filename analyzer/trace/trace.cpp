@@ -125,6 +125,13 @@ Result<Trace> Trace::open(const std::string& path, const OpenOptions& options) {
   return trace;
 }
 
+Trace Trace::attach(Database database) { return Trace(std::move(database)); }
+
+Status Trace::prepareAttached() {
+  if (Status prepared = m_database->prepareAttached(); !prepared.ok()) return prepared;
+  return refresh();
+}
+
 const Process* Trace::process(ProcessId id) const { return findById(m_processes, id); }
 const Device* Trace::device(DeviceId id) const { return findById(m_devices, id); }
 

@@ -92,6 +92,13 @@ class Trace {
   [[nodiscard]] static Result<Trace> open(const std::string& path);
   [[nodiscard]] static Result<Trace> open(const std::string& path, const OpenOptions& options);
 
+  // A trace on somebody else's connection (Database::attach); read nothing of it before prepareAttached() has
+  // succeeded.
+  [[nodiscard]] static Trace attach(Database database);
+  [[nodiscard]] Status prepareAttached();
+  // Ends statements that are kept for the next use: a connection can be closed only without any.
+  void releaseStatements() { m_textById.reset(); }
+
   // Reads info, processes, devices, streams and threads again (a file that is still being recorded grows).
   [[nodiscard]] Status refresh();
 

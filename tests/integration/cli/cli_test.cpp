@@ -182,6 +182,88 @@ TEST_F(Cli, QueryNamesTheErrorAndCannotWrite) {
   EXPECT_FALSE(fs::exists(path("x.sqlite")));
 }
 
+TEST_F(Cli, ReportsAreLimitedAndGrouped) {
+  fs::create_directories(path("mine"));
+  std::ofstream(path("mine/spans.sql"))
+      << "-- Spans\n-- Which?\n-- what: grouped by\n-- n: kernels\n-- by: all, stream\n"
+         "SELECT :by AS what, count(*) AS n\n"
+         "FROM gpu_window(:rank, :step, NULL, :from_ns, :to_ns) w\n"
+         "JOIN kernel k ON k.process_id = w.process_id AND k.start_ns >= w.start_ns\n"
+         "  AND k.start_ns < w.end_ns\n"
+         "GROUP BY CASE :by WHEN 'stream' THEN k.stream_id END ORDER BY n;\n";
+  const std::map<std::string, std::string> mine = {{"PLUMB_REPORTS", path("mine")}};
+  const auto rows = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"report", "spans", sample(), "--format", "json"});
+    return json(plumb(options, mine));
+  };
+  const int64_t all = rows({})[0]["n"], step = rows({"--step", "1"})[0]["n"], rank = rows({"--rank", "1"})[0]["n"];
+  EXPECT_EQ(rows({})[0]["what"], "all");
+  EXPECT_GT(rows({"--by", "stream"}).size(), 1u);
+  EXPECT_LT(step, all);
+  EXPECT_LT(rank, all);
+  const int64_t before = rows({"--to", "3.5ms"})[0]["n"], after = rows({"--from", "3500us"})[0]["n"];
+  EXPECT_EQ(before + after, all);
+  expectRefused(plumb({"report", "spans", sample(), "--range", "forward"}, mine),
+                "The report spans takes no --range; of the filters it takes --rank, --step, --from, --to and --by.");
+  expectRefused(plumb({"report", "spans", sample(), "--by", "grid"}, mine), "has no --by grid; it has all and stream");
+  const Outcome described = plumb({"report", "spans", "--columns"}, mine);
+  EXPECT_THAT(described.output, AllOf(HasSubstr("Filters: --rank, --step, --from, --to and --by"),
+                                      HasSubstr("--by: all (default), stream"), HasSubstr("report_spans(")));
+  EXPECT_EQ(json(plumb({"query", sample(), "SELECT n FROM report_spans(NULL, 1)", "--format", "json"}, mine))[0]["n"],
+            step);
+  EXPECT_THAT(plumb({"report", "spans", sample(), "--format", "markdown"}, mine).output,
+              HasSubstr("| what | n |\n|---|---:|\n| all | "));
+}
+
+TEST_F(Cli, QueryTakesParametersWithTheirTypes) {
+  const auto row = json(
+      plumb({"query", sample(), "SELECT typeof(:a) AS a, typeof(:b) AS b, typeof(@c) AS c, typeof($d) AS d, :e AS e",
+             "-p", "a=12", "-p", "b=1.5", "-p", "c='12'", "-p", "d=NULL", "-p", "e=x=y", "--format", "json"}))[0];
+  EXPECT_EQ(row["a"], "integer");
+  EXPECT_EQ(row["b"], "real");
+  EXPECT_EQ(row["c"], "text");
+  EXPECT_EQ(row["d"], "null");
+  EXPECT_EQ(row["e"], "x=y");
+  expectRefused(plumb({"query", sample(), "SELECT :rank"}), "The SQL's parameter rank has no value");
+  EXPECT_THAT(plumb({"query", sample(), "SELECT 1", "-p", "rank=0"}).errors,
+              HasSubstr("The SQL has no parameter :rank"));
+}
+
+TEST_F(Cli, QueryRunsScripts) {
+  const std::string script = path("script.sql");
+  std::ofstream(script) << "-- two questions\nSELECT 1 AS a;;\nSELECT :x AS b; -- the end\n";
+  EXPECT_EQ(plumb({"query", sample(), "-f", script, "-p", "x=7", "--format", "csv"}).output, "a\r\n1\r\n\nb\r\n7\r\n");
+  EXPECT_EQ(json(plumb({"query", sample(), "-f", script, "-p", "x=7", "--format", "json"})),
+            nlohmann::json::parse(R"([[{"a": 1}], [{"b": 7}]])"));
+  std::ofstream(script) << "SELECT 1 AS a;\n\n  SELECT nothing FROM kernels;\n";
+  const Outcome wrong = plumb({"query", sample(), "-f", script});
+  EXPECT_EQ(wrong.exitCode, 2);
+  EXPECT_EQ(linesOf(wrong.errors).size(), 1u) << wrong.errors;
+#if SQLITE_VERSION_NUMBER >= 3038000
+  EXPECT_THAT(wrong.errors, HasSubstr("line 3, column 10"));
+#endif
+  expectRefused(plumb({"query", sample(), "-f", path("nowhere.sql")}), "cannot be read");
+  expectRefused(plumb({"query", sample(), " ; -- nothing"}), "no statement");
+  EXPECT_THAT(plumb({"query", sample(), "SELECT 1; SELECT 2"}).errors, HasSubstr("More than one SQL statement"));
+}
+
+TEST_F(Cli, QueryExplainsItsPlanAsATree) {
+  const Outcome outcome = plumb(
+      {"query", sample(), "--explain", "SELECT count(*) FROM kernel WHERE process_id IN (SELECT id FROM process)"});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("├─ "), HasSubstr("kernel"), HasSubstr("   └─ ")));
+}
+
+TEST_F(Cli, AReaderThatHasSeenEnoughEndsItQuietly) {
+  const std::string command =
+      "trap '' PIPE; " + kPlumb + " query " + sample() +
+      " \"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 300000) SELECT x FROM n\""
+      " --format csv | head -n 1";
+  const Outcome outcome = run({.arguments = {"bash", "-c", command}, .environment = {}, .directory = {}});
+  EXPECT_EQ(outcome.output, "x\r\n");
+  EXPECT_EQ(outcome.errors, "");
+}
+
 TEST_F(Cli, WrongUsageIsTwo) {
   EXPECT_EQ(plumb({}).exitCode, 2);
   EXPECT_EQ(plumb({"nonsense"}).exitCode, 2);
@@ -189,7 +271,18 @@ TEST_F(Cli, WrongUsageIsTwo) {
   EXPECT_EQ(plumb({"report", "kernels", sample(), "--format", "xml"}).exitCode, 2);
   expectRefused(plumb({"report", "nothing", sample()}), "There is no report nothing; there are: api, breakdown");
   expectRefused(plumb({"report", "kernels"}), "Name a trace file");
-  expectRefused(plumb({"report", "collectives", sample(), "--rank", "1"}), "about all ranks together");
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"query"},
+                                                {"query", sample()},
+                                                {"summary", "--rank", "0", sample()},
+                                                {"sumary", sample()},
+                                                {"report", "kernels", sample(), "--format", "xml"},
+                                                {"report", "kernels", sample(), "--from", "1.5ns"},
+                                                {"report", "kernels", sample(), "--rank", "x"},
+                                                {"query", sample(), "SELECT 1", "-p", "a"}}) {
+    const Outcome outcome = plumb(wrong);
+    EXPECT_EQ(outcome.exitCode, 2) << wrong.back();
+    EXPECT_EQ(linesOf(outcome.errors).size(), 1u) << outcome.errors;
+  }
 }
 
 TEST_F(Cli, HelpHasExamplesAndVersionIsOneLine) {
@@ -319,7 +412,7 @@ TEST_F(Cli, WhatIsMissingIsSaid) {
                                     HasSubstr("Cannot say, because no kernel, copy or set was recorded"),
                                     HasSubstr("Cannot say, because the program marked no steps"),
                                     HasSubstr("Cannot say, because no device allocation was recorded")));
-  EXPECT_EQ(plumb({"report", "kernels", path("empty.sqlite")}).output, "no rows\n");
+  EXPECT_EQ(plumb({"report", "kernels", path("empty.sqlite")}).output, "no rows\nNo kernel was recorded.\n");
   EXPECT_TRUE(json(plumb({"report", "memory", path("empty.sqlite"), "--format", "json"})).empty());
 }
 

@@ -6,9 +6,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "analyzer/analyses/analysis_tables.h"
+#include "analyzer/sqlext/sql_surface.h"
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::test {
@@ -30,6 +33,20 @@ TEST(Report, HeadIsRead) {
 
 TEST(Report, WithoutAHeadIsRefused) {
   EXPECT_THAT(errorOf(parseReport("mine", "SELECT 1", "/x/mine.sql")), testing::HasSubstr("/x/mine.sql"));
+}
+
+TEST(Report, KnowsItsParametersAndValuesOfBy) {
+  const Report report =
+      valueOf(parseReport("mine",
+                          "-- T\n-- Q\n-- by: name, grid\n"
+                          "SELECT :by AS a, ':step' AS b /* :from_ns */ -- :to_ns\nWHERE :rank IS NULL",
+                          "here"));
+  EXPECT_EQ(report.by, (std::vector<std::string>{"name", "grid"}));
+  EXPECT_TRUE(report.columns.empty());
+  EXPECT_EQ(report.optionList(), "--rank and --by");
+  EXPECT_THAT(errorOf(parseReport("mine", "-- T\n-- Q\nSELECT :rnak", "here")), testing::HasSubstr(":rnak"));
+  EXPECT_THAT(errorOf(parseReport("mine", "-- T\n-- Q\nSELECT :by", "here")), testing::HasSubstr("by:"));
+  EXPECT_THAT(errorOf(parseReport("mine", "-- T\n-- Q\n-- by: a\nSELECT 1", "here")), testing::HasSubstr("by:"));
 }
 
 // Every column of every report is documented, in order, and a unit in its name is its unit.
@@ -69,6 +86,143 @@ TEST(BuiltinReports, SharesAddUp) {
     while (rows.next()) EXPECT_NEAR(rows.real(1), 100, 1e-9) << report.name;
     EXPECT_EQ(errorOf(rows.status()), "");
   }
+}
+
+// All rows, as texts.
+std::vector<std::vector<std::string>> rowsOf(Statement& statement) {
+  std::vector<std::vector<std::string>> rows;
+  while (statement.next()) {
+    rows.emplace_back();
+    for (int i = 0; i < statement.columnCount(); ++i) rows.back().emplace_back(statement.text(i));
+  }
+  EXPECT_EQ(errorOf(statement.status()), "");
+  return rows;
+}
+
+class ReportsInSql : public testing::Test {
+ protected:
+  void open(const std::vector<Report>& reports) {
+    makeSampleTrace(m_file.path(), {.layers = 2, .steps = 3});
+    m_trace.emplace(valueOf(Trace::open(m_file.path())));
+    ASSERT_EQ(errorOf(registerSqlSurface(*m_trace, reports)), "");
+  }
+  std::vector<std::vector<std::string>> rows(const std::string& sql) {
+    auto statement = valueOf(m_trace->query(sql));
+    return rowsOf(statement);
+  }
+  std::string error(const std::string& sql) {
+    auto statement = m_trace->query(sql);
+    if (!statement.ok()) return statement.error().message;
+    while (statement.value().next()) {
+    }
+    return errorOf(statement.value().status());
+  }
+  TraceFile m_file;
+  std::optional<Trace> m_trace;
+};
+
+TEST_F(ReportsInSql, AreWhatTheCommandLineShowsWithEveryFilter) {
+  const auto reports = valueOf(findReports({}));
+  open(reports);
+  for (const Report& report : reports) {
+    std::vector<ReportRequest> requests(1);
+    for (size_t i = 0; i < kReportParameters.size(); ++i) {
+      if (!report.takes[i]) continue;
+      ReportRequest request;
+      switch (static_cast<Limit>(i)) {
+        case Limit::Rank:
+          request.filter.rank = 1;
+          break;
+        case Limit::Step:
+          request.filter.step = 1;
+          break;
+        case Limit::Range:
+          request.filter.range = "forward";
+          break;
+        case Limit::From:
+          request.filter.from = TimePoint(4'000'000);
+          break;
+        case Limit::To:
+          request.filter.to = TimePoint(4'000'000);
+          break;
+        case Limit::By:
+          request.by = report.by.back();
+          break;
+      }
+      requests.push_back(request);
+    }
+    const auto literal = [](const auto& value) { return value ? std::to_string(*value) : std::string("NULL"); };
+    const auto time = [](std::optional<TimePoint> t) { return t ? std::to_string(t->ns()) : std::string("NULL"); };
+    for (const ReportRequest& request : requests) {
+      const Filter& f = request.filter;
+      const auto text = [](const std::optional<std::string>& t) { return t ? "'" + *t + "'" : std::string("NULL"); };
+      const std::string call = "SELECT * FROM report_" + report.name + "(" + literal(f.rank) + ", " + literal(f.step) +
+                               ", " + text(f.range) + ", " + time(f.from) + ", " + time(f.to) + ", " +
+                               text(request.by) + ")";
+      auto direct = valueOf(prepareReport(m_trace->database(), report, request));
+      EXPECT_EQ(rowsOf(direct), rows(call)) << call;
+    }
+  }
+}
+
+TEST_F(ReportsInSql, TakeArgumentsByNameToo) {
+  open(valueOf(findReports({})));
+  EXPECT_EQ(rows("SELECT * FROM report_kernels WHERE only_rank = 1 AND only_step = 2"),
+            rows("SELECT * FROM report_kernels(1, 2)"));
+  EXPECT_EQ(rows("SELECT k.name FROM (SELECT 1 AS r) o JOIN report_kernels(o.r) k"),
+            rows("SELECT name FROM report_kernels(1)"));
+  EXPECT_EQ(rows("SELECT * FROM report_kernels('1')"), rows("SELECT * FROM report_kernels(1)"));
+}
+
+TEST_F(ReportsInSql, SayWhatTheyDoNotTake) {
+  open({valueOf(parseReport("mine", "-- T\n-- Q\n-- by: x, y\nSELECT :by AS a, :rank AS b", "here"))});
+  EXPECT_EQ(rows("SELECT * FROM report_mine"), (std::vector<std::vector<std::string>>{{"x", ""}}));
+  EXPECT_EQ(rows("SELECT * FROM report_mine(7, NULL, NULL, NULL, NULL, 'y')"),
+            (std::vector<std::vector<std::string>>{{"y", "7"}}));
+  EXPECT_THAT(error("SELECT * FROM report_mine(0, 3)"),
+              testing::HasSubstr("takes no --step; of the filters it takes --rank and --by"));
+  EXPECT_THAT(error("SELECT * FROM report_mine(NULL, NULL, NULL, NULL, NULL, 'z')"),
+              testing::HasSubstr("it has x and y"));
+  EXPECT_THAT(error("SELECT * FROM report_mine('zero')"), testing::HasSubstr("rank must be a whole number"));
+}
+
+TEST_F(ReportsInSql, AReportThatRefersToItselfIsAnError) {
+  open({valueOf(parseReport("a", "-- T\n-- Q\nSELECT * FROM report_b", "a.sql")),
+        valueOf(parseReport("b", "-- T\n-- Q\nSELECT * FROM report_a", "b.sql")),
+        valueOf(parseReport("c", "-- T\n-- Q\nSELECT * FROM report_c", "c.sql")),
+        valueOf(parseReport("d", "-- T\n-- Q\nSELECT 1 AS one", "d.sql"))});
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_THAT(error(std::string("SELECT * FROM report_") + name), testing::HasSubstr("refers to itself")) << name;
+  }
+  EXPECT_EQ(rows("SELECT one FROM report_d").size(), 1u);
+}
+
+TEST_F(ReportsInSql, ABrokenReportIsAnErrorForItsOwnStatementsAlone) {
+  open({valueOf(parseReport("bad", "-- T\n-- Q\nSELECT nothing FROM nowhere", "bad.sql")),
+        valueOf(parseReport("good", "-- T\n-- Q\nSELECT 1 AS \"a b\", 2 AS \"A B\", 3 AS from_ns", "good.sql"))});
+  EXPECT_THAT(error("SELECT * FROM report_bad"), testing::HasSubstr("The report bad (bad.sql) failed"));
+  EXPECT_EQ(rows("SELECT \"a b\", \"A B_2\", from_ns FROM report_good").front(),
+            (std::vector<std::string>{"1", "2", "3"}));
+}
+
+TEST_F(ReportsInSql, AreListedWithTheirColumns) {
+  open(valueOf(findReports({})));
+  EXPECT_EQ(rows("SELECT filters FROM plumb_reports WHERE name = 'kernels'").size(), 1u);
+  EXPECT_EQ(rows("SELECT unit FROM plumb_report_columns WHERE report = 'kernels' AND name = 'total_ns'"),
+            (std::vector<std::vector<std::string>>{{"ns"}}));
+}
+
+TEST(UserReports, ABrokenFileIsAProblemOfItsOwn) {
+  const TraceFile file;
+  const std::string folder = file.path() + ".reports";
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/broken.sql") << "SELECT 1";
+  std::string problem;
+  for (const Report& report : valueOf(findReports({folder}))) {
+    if (report.name == "broken") problem = report.problem;
+  }
+  EXPECT_THAT(problem, testing::HasSubstr("broken.sql"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(UserReports, TakeThePlaceOfBuiltinOnes) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "analyzer/cli/shares.h"
+#include "tests/unit/analyzer/testing.h"
 
 namespace plumb::cli {
 namespace {
@@ -55,6 +56,21 @@ TEST(Format, PeopleCanReadIt) {
   EXPECT_EQ(formatCount(1234567), "1,234,567");
   EXPECT_EQ(formatCount(-1234), "-1,234");
   EXPECT_EQ(formatCount(999), "999");
+}
+
+TEST(Nanoseconds, AreReadExactly) {
+  const auto read = [](std::string_view text) { return test::valueOf(parseNanoseconds(text)); };
+  EXPECT_EQ(read("250000"), 250'000);
+  EXPECT_EQ(read("12.5ms"), 12'500'000);
+  EXPECT_EQ(read("1s"), 1'000'000'000);
+  EXPECT_EQ(read("250us"), 250'000);
+  EXPECT_EQ(read("0.000000001s"), 1);
+  EXPECT_EQ(read(".5µs"), 500);
+  EXPECT_EQ(read("-1.50 ms"), -1'500'000);
+  EXPECT_EQ(read("9223372036854775807"), INT64_MAX);
+  for (const char* wrong : {"", "ms", "1x", "1.2.3ms", "1e3", "0.5", "0.1ns", "9223372036854775808", "1 000", "--1"}) {
+    EXPECT_FALSE(parseNanoseconds(wrong).ok()) << wrong;
+  }
 }
 
 TEST(Shares, AddUpToAHundred) {

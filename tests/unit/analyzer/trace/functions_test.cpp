@@ -43,6 +43,36 @@ TEST_F(Functions, DeviationIsOfASample) {
   EXPECT_EQ(value("stddev(x)", "(2)"), "null");
 }
 
+TEST_F(Functions, GeometricMeanIsOfPositiveValues) {
+  EXPECT_EQ(value("round(geometric_mean(x), 9)", "(1),(10),(100),(NULL)"), "10.0");
+  EXPECT_EQ(value("round(geometric_mean(x) / 1e300, 9)", "(1e300),(1e300)"), "1.0");
+  EXPECT_EQ(value("geometric_mean(x)", "(1),(0)"), "null");
+  EXPECT_EQ(value("geometric_mean(x)", "(NULL)"), "null");
+}
+
+TEST_F(Functions, HistogramCountsEveryValueOnce) {
+  EXPECT_EQ(value("histogram(x, 2)", "(0),(1),(2),(3),(4),(NULL)"),
+            R"([{"low":0,"high":2,"count":2},{"low":2,"high":4,"count":3}])");
+  EXPECT_EQ(value("histogram(x, 5)", "(7),(7)"), R"([{"low":7,"high":7,"count":2}])");
+  EXPECT_EQ(value("json_array_length(histogram(x))", "(0),(1)"), "10");
+  EXPECT_EQ(value("(SELECT sum(json_extract(b.value, '$.count')) FROM json_each(histogram(x, 7)) b)",
+                  "(-1e308),(1e308),(0),(9e999)"),
+            "3");
+  EXPECT_EQ(value("histogram(x, 2)", "(9e999)"), "[]");
+  EXPECT_EQ(value("histogram(x, 2)", "(NULL)"), "null");
+  EXPECT_THAT(value("histogram(x, 0)", "(1)"), testing::HasSubstr("1 to 10000"));
+  EXPECT_THAT(value("histogram(x, 1e9)", "(1)"), testing::HasSubstr("1 to 10000"));
+}
+
+TEST_F(Functions, DemangleLeavesOtherTextAlone) {
+  EXPECT_EQ(value("demangle(x)", "('_Z6kernelIfEvPT_i')"), "void kernel<float>(float*, int)");
+  for (const char* plain : {"i", "gemm", "_Znonsense", ""}) {
+    EXPECT_EQ(value("demangle(x)", std::string("('") + plain + "')"), plain);
+  }
+  EXPECT_EQ(value("demangle(x)", "(NULL)"), "null");
+  EXPECT_EQ(value("typeof(demangle(x))", "(5)"), "integer");
+}
+
 TEST_F(Functions, WorkPerGroup) {
   auto rows = valueOf(m_trace->query(
       "WITH t(g, x) AS (VALUES ('a', 1), ('b', 7), ('a', 3)) SELECT g, median(x) FROM t GROUP BY g ORDER BY g"));

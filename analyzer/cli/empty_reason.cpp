@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/empty_reason.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include "analyzer/cli/text.h"
+
+namespace plumb::cli {
+namespace {
+
+// What a report is made of, told by words of its SQL: the first kind that has a word in it.
+struct Source {
+  std::array<const char*, 4> words;
+  const char* table;
+  const char* what;
+  const char* lane;  // the plugin that records it
+};
+constexpr Source kSources[] = {
+    {{"collective", "communicator", "straggler", "communication_matrix"}, "collective", "collective", "nccl"},
+    {{"allocation", "analysis_memory", "fragmentation", nullptr}, "allocation", "allocation", "memory"},
+    {{"memory_copy", "memory_set", "copies", nullptr}, "memory_copy", "copy", "cupti"},
+    {{"synchronization", nullptr, nullptr, nullptr}, "synchronization", "synchronization", "cupti"},
+    {{"counter", nullptr, nullptr, nullptr}, "counter_sample", "counter", "cupti"},
+    {{"operator", nullptr, nullptr, nullptr}, "operator", "operator", ""},
+    {{"api_call", nullptr, nullptr, nullptr}, "api_call", "API call", "cupti"},
+    {{" range ", " ranges ", "analysis_ranges", "analysis_steps"}, "range", "range", "nvtx"},
+    {{"kernel", "analysis_", nullptr, nullptr}, "kernel", "kernel", "cupti"},
+};
+
+const Source* sourceOf(const std::string& sql) {
+  const auto found = std::ranges::find_if(kSources, [&](const Source& source) {
+    return std::ranges::any_of(source.words,
+                               [&](const char* word) { return word && sql.find(word) != std::string::npos; });
+  });
+  return found == std::end(kSources) ? nullptr : &*found;
+}
+
+// The report's file without its comments.
+std::string statementOf(const Report& report) {
+  std::string sql;
+  size_t at = 0;
+  while (at < report.sql.size()) {
+    const size_t end = std::min(report.sql.find('\n', at), report.sql.size());
+    const std::string_view line = std::string_view(report.sql).substr(at, end - at);
+    if (!line.starts_with("--")) sql += std::string(line) + "\n";
+    at = end + 1;
+  }
+  return sql;
+}
+
+std::optional<std::string> firstText(Trace& trace, const char* sql, std::string_view argument) {
+  auto rows = trace.query(sql);
+  if (!rows.ok()) return std::nullopt;
+  if (rows.value().parameterCount() > 0) rows.value().bind(1, argument);
+  if (!rows.value().next()) return std::nullopt;
+  return std::string(rows.value().text(0));
+}
+
+bool hasRows(Trace& trace, const char* table) {
+  return firstText(trace, fmt::format("SELECT 1 FROM main.{} LIMIT 1", table).c_str(), "").has_value();
+}
+
+// Without a full stop at the end.
+std::string shortenedEnd(std::string text) {
+  while (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+// Why the lane has recorded nothing; "" when it could have.
+std::string whyNothing(Trace& trace, const Source& source) {
+  const auto state = firstText(trace, "SELECT state FROM main.plugin WHERE name = ?1 ORDER BY state", source.lane);
+  const auto said = firstText(trace,
+                              "SELECT message FROM main.diagnostic WHERE lane = ?1 AND severity <> 'info'"
+                              " ORDER BY severity, id LIMIT 1",
+                              source.lane);
+  if (said) return fmt::format(": {}", shortenedEnd(escaped(*said)));
+  if (state) return *state == "off" ? fmt::format(", because the lane {} was off", source.lane) : "";
+  return firstText(trace, "SELECT 1 FROM main.plugin", "").has_value() && *source.lane
+             ? fmt::format(", because the lane {} did not run", source.lane)
+             : "";
+}
+
+}  // namespace
+
+std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& request) {
+  const Source* source = sourceOf(statementOf(report));
+  if (source && !hasRows(trace, source->table)) {
+    return fmt::format("No {} was recorded{}.", source->what, whyNothing(trace, *source));
+  }
+  const Filter& filter = request.filter;
+  return filter.rank || !filter.isWholeTime() ? "The filters leave none." : "";
+}
+
+}  // namespace plumb::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a report has no rows.
+#pragma once
+#include <string>
+
+#include "analyzer/reports/reports.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb::cli {
+
+// What the file says about it, as one sentence: "No collective was recorded, because the lane nccl was off." Empty when
+// nothing is known.
+[[nodiscard]] std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& request);
+
+}  // namespace plumb::cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/sqlext/sql_surface.h"
+
+#include "analyzer/analyses/analysis_tables.h"
+#include "analyzer/reports/report_tables.h"
+#include "analyzer/sqlext/interval_functions.h"
+
+namespace plumb {
+
+Status registerSqlSurface(Trace& trace, const std::vector<Report>& reports) {
+  if (Status added = registerAnalysisTables(trace); !added.ok()) return added;
+  if (Status added = registerIntervalFunctions(trace.database()); !added.ok()) return added;
+  return registerReportTables(trace.database(), reports);
+}
+
+}  // namespace plumb

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a connection and its table functions share. Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "collector/schema/result.h"
+
+namespace plumb {
+
+struct ConnectionState {
+  // While a table function declares its columns, which SQLite puts to the authorizer as if a table were created.
+  bool isDeclaring = false;
+  // Why the table functions that read the main file cannot; empty when they can.
+  std::string unusable;
+  // The main file's, as last seen: another one means that what was read of the file may be old.
+  int64_t version = 0;
+  // Called when the version has changed, before rows are computed anew. May be empty.
+  std::function<Status()> changed;
+  // Called when rows have been computed. May be empty.
+  std::function<void()> computed;
+};
+
+}  // namespace plumb

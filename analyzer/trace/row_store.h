@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a computed table in one buffer: many rows take little more than their values.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "analyzer/trace/database.h"
+
+namespace plumb {
+
+using Cell = std::variant<std::nullptr_t, int64_t, double, std::string>;
+using CellRow = std::vector<Cell>;
+
+class RowStore {
+ public:
+  struct Value {
+    ValueType type = ValueType::Null;
+    int64_t integer = 0;
+    double real = 0;
+    std::string_view bytes;  // of a text or blob; as long as the store
+  };
+
+  void add(const Statement& row);  // its current row
+  void add(const CellRow& row);
+  [[nodiscard]] size_t size() const { return m_rows.size(); }
+  // Replaces `values` by the row's.
+  void read(size_t row, std::vector<Value>& values) const;
+
+ private:
+  template <class T>
+  void addPlain(T value);
+  void addText(ValueType type, std::string_view text);
+  [[nodiscard]] Value readValue(size_t& at) const;
+
+  std::string m_bytes;
+  std::vector<size_t> m_rows;  // where each begins
+};
+
+}  // namespace plumb
