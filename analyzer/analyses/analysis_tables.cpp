@@ -15,8 +15,8 @@
 #include "analyzer/analyses/hta/hta_tables.h"
 #include "analyzer/analyses/idle_tables.h"
 #include "analyzer/analyses/kernel_tables.h"
-#include "analyzer/analyses/memory.h"
-#include "analyzer/analyses/roofline.h"
+#include "analyzer/analyses/memory_tables.h"
+#include "analyzer/analyses/roofline_tables.h"
 #include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/stuck_tables.h"
 #include "analyzer/analyses/windows.h"
@@ -65,56 +65,6 @@ AnalysisRows stepRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
-AnalysisRows memoryRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "analysis_memory"); !whole.ok()) return whole.error();
-  auto memory = analyzeMemory(trace);
-  if (!memory.ok()) return memory.error();
-  std::vector<CellRow> rows;
-  for (const DeviceMemory& device : memory.value().devices) {
-    if (filter.rank && device.rank != filter.rank) continue;
-    for (size_t i = 0; i < kMemoryCategoryCount; ++i) {
-      if (device.peak.bytes[i] == 0) continue;
-      rows.push_back({cell(device.rank), pidOf(trace, device.process), ordinalOf(trace, device.device),
-                      textCell("device"), textCell(nameOf(static_cast<MemoryCategory>(i))), device.peak.bytes[i],
-                      device.peak.totalBytes, device.peak.time.ns()});
-    }
-  }
-  for (const auto& other : memory.value().otherSpaces) {
-    const Process* process = trace.process(other.process);
-    if (filter.rank && (!process || process->rank != filter.rank)) continue;
-    for (const SpacePeak& peak : other.spaces) {
-      rows.push_back({cell(process ? process->rank : std::nullopt), pidOf(trace, other.process), nullptr,
-                      textCell(peak.space), textCell("unattributed"), peak.peakBytes, peak.peakBytes,
-                      peak.peakTime.ns()});
-    }
-  }
-  return rows;
-}
-
-AnalysisRows rooflineRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "analysis_roofline"); !whole.ok()) return whole.error();
-  auto devices = analyzeRoofline(trace);
-  if (!devices.ok()) return devices.error();
-  const auto percent = [](std::optional<double> share) { return share ? Cell(*share * 100) : Cell(nullptr); };
-  std::vector<CellRow> rows;
-  for (const DeviceRoofline& device : devices.value()) {
-    if (filter.rank && device.rank != filter.rank) continue;
-    const Cell rank = cell(device.rank), pid = pidOf(trace, device.process), ordinal = ordinalOf(trace, device.device);
-    for (const RooflinePoint& p : device.points) {
-      rows.push_back({rank, pid, ordinal, p.name, p.operation, textCell(nameOf(p.source)), p.precision, p.count,
-                      cell(p.duration), p.flops, p.bytes > 0 ? Cell(p.bytes) : Cell(nullptr), cell(p.intensity),
-                      cell(p.flopsPerSecond), cell(p.bytesPerSecond), percent(p.computeShare), percent(p.memoryShare),
-                      textCell(nameOf(p.verdict)), p.reason});
-    }
-    for (const UnknownWork& work : device.withoutFlops) {
-      rows.push_back({rank, pid, ordinal, work.name, nullptr, nullptr, nullptr, work.count, cell(work.duration),
-                      nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-                      textCell(nameOf(Verdict::CannotSay)), textCell("no FLOPs known")});
-    }
-  }
-  return rows;
-}
-
 AnalysisRows windowRows(Trace& trace, const Filter& filter, IntervalSet ProcessWindows::*side) {
   auto windows = findWindows(trace, filter);
   if (!windows.ok()) return windows.error();
@@ -151,16 +101,6 @@ constexpr AnalysisTable kTables[] = {
      " compute_ns INTEGER, communication_ns INTEGER, exposed_communication_ns INTEGER, exposed_memory_ns INTEGER, "
      "idle_ns INTEGER",
      stepRows},
-    {"analysis_memory",
-     "rank INTEGER, pid INTEGER, device INTEGER, space TEXT, category TEXT, bytes INTEGER, peak_bytes INTEGER, "
-     "peak_time_ns INTEGER",
-     memoryRows},
-    {"analysis_roofline",
-     "rank INTEGER, pid INTEGER, device INTEGER, name TEXT, operation TEXT, source TEXT, precision TEXT, calls INTEGER,"
-     " total_ns INTEGER, flops REAL, bytes REAL, intensity REAL, flops_per_s REAL, bytes_per_s REAL, compute_roof_pct "
-     "REAL,"
-     " memory_roof_pct REAL, verdict TEXT, reason TEXT",
-     rooflineRows},
 };
 
 }  // namespace
@@ -183,9 +123,9 @@ Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
 }
 
 Status registerAnalysisTables(Trace& trace) {
-  const std::span<const AnalysisTable> kFamilies[] = {kTables, collectivesTables(), hostTables(), kernelTables(),
-                                                      idleTables(), stuckTables(),
-                                                      htaTables()};
+  const std::span<const AnalysisTable> kFamilies[] = {kTables,        collectivesTables(), hostTables(),
+                                                      kernelTables(), idleTables(),        stuckTables(),
+                                                      htaTables(),    memoryTables(),      rooflineTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
       Status added =

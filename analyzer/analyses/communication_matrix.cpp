@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -89,6 +90,55 @@ std::vector<int64_t> numbersIn(std::string_view text) {
   return numbers;
 }
 
+// One collective or point-to-point operation of a rank.
+struct Record {
+  ProcessId process;
+  TimePoint time;
+  std::optional<int64_t> rank;  // of the process
+  const Communicator* communicator;
+  std::string_view operation, splits;
+  double bytes;
+  std::optional<int64_t> root, peer;
+};
+
+Status forEachRecord(Trace& trace, const Members& members, const std::function<void(const Record&)>& take) {
+  auto rows = trace.query(
+      "SELECT c.process_id, c.communicator_id, c.operation_id, c.bytes, c.root, c.peer, c.start_ns, d.input_splits_id"
+      " FROM main.collective c LEFT JOIN collective_detail d ON d.collective_id = c.id");
+  if (!rows.ok()) return rows.error();
+  Statement& row = rows.value();
+  while (row.next()) {
+    if (row.integer(3) < 0) continue;
+    const Process* process = trace.process(row.id<ProcessId>(0));
+    take({.process = row.id<ProcessId>(0),
+          .time = row.time(6),
+          .rank = process ? process->rank : std::nullopt,
+          .communicator = row.isNull(1) ? nullptr : members.find(row.integer(1)),
+          .operation = trace.text(row.id<StringId>(2)),
+          .splits = row.isNull(7) ? std::string_view() : trace.text(row.id<StringId>(7)),
+          .bytes = static_cast<double>(row.integer(3)),
+          .root = row.optionalInteger(4),
+          .peer = row.optionalInteger(5)});
+  }
+  return row.status();
+}
+
+// The parts of an all-to-all with split sizes; none for everything else.
+std::vector<Sent> splitParts(const Record& record) {
+  std::vector<Sent> parts;
+  const Communicator* c = record.communicator;
+  if (!c || !c->position || record.splits.empty()) return parts;
+  const std::vector<int64_t> splits = numbersIn(record.splits);
+  if (static_cast<int64_t>(splits.size()) != c->size) return parts;
+  double sum = 0;
+  for (const int64_t split : splits) sum += static_cast<double>(split);
+  for (size_t i = 0; i < splits.size() && sum > 0; ++i) {
+    if (static_cast<int64_t>(i) == *c->position || splits[i] == 0) continue;
+    parts.push_back({static_cast<int64_t>(i), record.bytes * static_cast<double>(splits[i]) / sum});
+  }
+  return parts;
+}
+
 class Builder {
  public:
   Builder(Trace& trace, const Members& members) : m_members(members) {
@@ -96,14 +146,6 @@ class Builder {
       if (process.rank) m_recorded.insert(*process.rank);
     }
   }
-
-  struct Record {
-    std::optional<int64_t> rank;  // of the process
-    const Communicator* communicator;
-    std::string_view operation, splits;
-    double bytes;
-    std::optional<int64_t> root, peer;
-  };
 
   void add(const Record& record) {
     if (record.operation == "Send" || record.operation == "Recv") return addPointToPoint(record);
@@ -113,14 +155,8 @@ class Builder {
       return;
     }
     const auto targetOf = [&](int64_t position) { return m_members.rankAt(c->hash, position); };
-    if (const auto splits = numbersIn(record.splits); static_cast<int64_t>(splits.size()) == c->size) {
-      double sum = 0;
-      for (const int64_t split : splits) sum += static_cast<double>(split);
-      for (size_t i = 0; i < splits.size() && sum > 0; ++i) {
-        if (static_cast<int64_t>(i) == *c->position || splits[i] == 0) continue;
-        count(record.rank, targetOf(static_cast<int64_t>(i)), TrafficConvention::Exact,
-              record.bytes * static_cast<double>(splits[i]) / sum);
-      }
+    if (const std::vector<Sent> parts = splitParts(record); !parts.empty()) {
+      for (const Sent& part : parts) count(record.rank, targetOf(part.target), TrafficConvention::Exact, part.bytes);
       return;
     }
     TrafficConvention convention = TrafficConvention::Ring;
@@ -201,27 +237,37 @@ Result<CommunicationMatrix> communicationMatrix(Trace& trace, const Filter& filt
   for (const ProcessWindows& window : windows.value()) windowOf[window.process] = &window.host;
   Members members;
   if (const Status loaded = members.load(trace); !loaded.ok()) return loaded.error();
-  auto rows = trace.query(
-      "SELECT c.process_id, c.communicator_id, c.operation_id, c.bytes, c.root, c.peer, c.start_ns, d.input_splits_id"
-      " FROM main.collective c LEFT JOIN collective_detail d ON d.collective_id = c.id");
-  if (!rows.ok()) return rows.error();
   Builder builder(trace, members);
-  Statement& row = rows.value();
-  while (row.next()) {
-    const ProcessId id = row.id<ProcessId>(0);
-    const auto window = windowOf.find(id);
-    if (window == windowOf.end() || !window->second->contains(row.time(6)) || row.integer(3) < 0) continue;
-    const Process* process = trace.process(id);
-    builder.add({.rank = process ? process->rank : std::nullopt,
-                 .communicator = row.isNull(1) ? nullptr : members.find(row.integer(1)),
-                 .operation = trace.text(row.id<StringId>(2)),
-                 .splits = row.isNull(7) ? std::string_view() : trace.text(row.id<StringId>(7)),
-                 .bytes = static_cast<double>(row.integer(3)),
-                 .root = row.optionalInteger(4),
-                 .peer = row.optionalInteger(5)});
-  }
-  if (const Status status = row.status(); !status.ok()) return status.error();
+  const Status read = forEachRecord(trace, members, [&](const Record& record) {
+    const auto window = windowOf.find(record.process);
+    if (window != windowOf.end() && window->second->contains(record.time)) builder.add(record);
+  });
+  if (!read.ok()) return read.error();
   return builder.finish();
+}
+
+Result<std::vector<SentBytes>> sentBytes(Trace& trace, std::optional<int64_t> rank) {
+  Members members;
+  if (const Status loaded = members.load(trace); !loaded.ok()) return loaded.error();
+  std::vector<SentBytes> result;
+  const Status read = forEachRecord(trace, members, [&](const Record& record) {
+    if (rank && record.rank != rank) return;
+    double bytes = record.operation == "Send" ? record.bytes : 0;
+    const Communicator* c = record.communicator;
+    if (c && record.operation != "Send" && record.operation != "Recv") {
+      std::vector<Sent> parts = splitParts(record);
+      TrafficConvention convention = TrafficConvention::Ring;
+      const bool isAlike = record.operation.starts_with("All") || record.operation == "ReduceScatter";
+      if (parts.empty() && (c->position || isAlike)) {
+        parts = sentBy(record.operation, c->position.value_or(0), c->size, record.bytes, record.root.value_or(0),
+                       convention);
+      }
+      for (const Sent& part : parts) bytes += part.bytes;
+    }
+    if (bytes > 0) result.push_back({record.process, record.time, bytes});
+  });
+  if (!read.ok()) return read.error();
+  return result;
 }
 
 }  // namespace plumb

@@ -38,6 +38,15 @@ struct CommunicationMatrix {
 // Records whose call begins in a host window of the filter.
 [[nodiscard]] Result<CommunicationMatrix> communicationMatrix(Trace& trace, const Filter& filter = {});
 
+// What the processes of the filter's rank sent, by the same conventions; a receive is none. A collective without a
+// place in its communicator counts where all places send the same.
+struct SentBytes {
+  ProcessId process;
+  TimePoint time;  // of the call
+  double bytes;
+};
+[[nodiscard]] Result<std::vector<SentBytes>> sentBytes(Trace& trace, std::optional<int64_t> rank = {});
+
 // Bytes that the rank at `position` of n sends to each position, for a collective of `bytes` (NCCL's convention).
 // `root` for those that have one. Pure; convention is set.
 struct Sent {

@@ -2,12 +2,14 @@
 #include "analyzer/analyses/memory.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <set>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 
-#include "analyzer/analyses/memory_map.h"
+#include "analyzer/analyses/memory_history.h"
+#include "analyzer/analyses/memory_inference.h"
+#include "analyzer/analyses/windows.h"
 
 namespace plumb {
 namespace {
@@ -21,191 +23,6 @@ constexpr CategoryNames kNames[kMemoryCategoryCount] = {
     {"workspace", "workspace"},   {"cached", "cached"},     {"unattributed", "unattributed"},
 };
 
-// A clock's worth of error: a region may seem to begin this much before its allocation, which another clock timed.
-constexpr Duration kClockError(1'000'000);
-constexpr int64_t kLargestBytes = int64_t{1} << 50;
-
-struct Block {  // an allocation
-  std::optional<DeviceId> device;
-  std::string space;
-  TimePoint start;
-  std::optional<TimePoint> end;
-  uint64_t address = 0;
-  int64_t bytes = 0;
-  bool fromPool = false;
-};
-
-struct Region {
-  TimePoint start;
-  std::optional<TimePoint> end;
-  uint64_t address = 0;
-  int64_t bytes = 0;
-  StringId name;
-  MemoryCategory category = MemoryCategory::Unattributed;
-};
-
-struct ProcessMemory {
-  std::vector<Block> blocks;
-  std::vector<Region> regions;
-};
-
-bool isUsable(TimePoint start, std::optional<TimePoint> end, int64_t address, int64_t bytes) {
-  const bool fits =
-      bytes > 0 && bytes < kLargestBytes && static_cast<uint64_t>(address) < UINT64_MAX - static_cast<uint64_t>(bytes);
-  return fits && isUsableTime(start.ns(), 0) && (!end || *end >= start);
-}
-
-Status load(Trace& trace, std::map<ProcessId, ProcessMemory>& processes) {
-  auto blocks = trace.query(
-      "SELECT a.process_id, a.device_id, a.space, a.start_ns, f.start_ns, a.address, a.bytes, a.from_pool"
-      " FROM main.allocation a LEFT JOIN main.deallocation f ON f.allocation_id = a.id ORDER BY a.id");
-  if (!blocks.ok()) return blocks.error();
-  while (blocks.value().next()) {
-    Statement& row = blocks.value();
-    Block block;
-    if (!row.isNull(1)) block.device = row.id<DeviceId>(1);
-    block.space = row.text(2);
-    block.start = row.time(3);
-    if (!row.isNull(4)) block.end = row.time(4);
-    block.address = static_cast<uint64_t>(row.integer(5));
-    block.bytes = row.integer(6);
-    block.fromPool = row.integer(7) != 0;
-    if (isUsable(block.start, block.end, row.integer(5), block.bytes)) {
-      processes[row.id<ProcessId>(0)].blocks.push_back(std::move(block));
-    }
-  }
-  if (Status status = blocks.value().status(); !status.ok()) return status;
-
-  auto regions = trace.query(
-      "SELECT r.process_id, r.start_ns, e.start_ns, r.address, r.bytes, r.name_id, r.category"
-      " FROM main.memory_region r LEFT JOIN main.memory_region_end e ON e.region_id = r.id ORDER BY r.id");
-  if (!regions.ok()) return regions.error();
-  while (regions.value().next()) {
-    Statement& row = regions.value();
-    Region region;
-    region.start = row.time(1);
-    if (!row.isNull(2)) region.end = row.time(2);
-    region.address = static_cast<uint64_t>(row.integer(3));
-    region.bytes = row.integer(4);
-    region.name = row.id<StringId>(5);
-    region.category = memoryCategoryOf(row.text(6)).value_or(MemoryCategory::Unattributed);
-    if (isUsable(region.start, region.end, row.integer(3), region.bytes)) {
-      processes[row.id<ProcessId>(0)].regions.push_back(region);
-    }
-  }
-  return regions.value().status();
-}
-
-// What happens at one moment, in this order: what ends makes room for what begins.
-enum class ChangeKind : uint8_t { RegionEnd, Free, Allocate, RegionBegin };
-struct Change {
-  TimePoint time;
-  ChangeKind kind;
-  size_t index;
-  friend bool operator<(const Change& a, const Change& b) {
-    return std::tie(a.time, a.kind, a.index) < std::tie(b.time, b.kind, b.index);
-  }
-};
-
-std::vector<Change> changesOf(const ProcessMemory& memory) {
-  std::vector<Change> changes;
-  for (size_t i = 0; i < memory.blocks.size(); ++i) {
-    const Block& block = memory.blocks[i];
-    const bool isInstant = block.end && *block.end == block.start;
-    if (block.space != "device" || isInstant) continue;
-    changes.push_back({block.start, ChangeKind::Allocate, i});
-    if (block.end) changes.push_back({*block.end, ChangeKind::Free, i});
-  }
-  for (size_t i = 0; i < memory.regions.size(); ++i) {
-    const Region& region = memory.regions[i];
-    if (region.end && *region.end == region.start) continue;
-    changes.push_back({memory.regions[i].start, ChangeKind::RegionBegin, i});
-    if (memory.regions[i].end) changes.push_back({*memory.regions[i].end, ChangeKind::RegionEnd, i});
-  }
-  std::sort(changes.begin(), changes.end());
-  return changes;
-}
-
-// Plays the changes of one process into a map of its device memory.
-class Sweep {
- public:
-  explicit Sweep(const ProcessMemory& memory) : m_memory(memory), m_changes(changesOf(memory)) {}
-
-  // Calls done(time) after all changes of each moment.
-  template <class Done>
-  void run(Done&& done) {
-    for (size_t i = 0; i < m_changes.size(); ++i) {
-      apply(m_changes[i]);
-      if (i + 1 == m_changes.size() || m_changes[i + 1].time != m_changes[i].time) done(m_changes[i].time);
-    }
-  }
-  [[nodiscard]] const MemoryMap& map() const { return m_map; }
-  [[nodiscard]] int64_t regionsNeverPlaced() const {
-    return static_cast<int64_t>(m_memory.regions.size()) - static_cast<int64_t>(m_placed.size());
-  }
-
- private:
-  void apply(const Change& change) {
-    switch (change.kind) {
-      case ChangeKind::Allocate: {
-        const Block& block = m_memory.blocks[change.index];
-        m_map.allocate(change.index, block.address, block.bytes, block.device);
-        placeWaiting(block);
-        break;
-      }
-      case ChangeKind::Free:
-        m_map.free(change.index);
-        break;
-      case ChangeKind::RegionBegin: {
-        const Region& region = m_memory.regions[change.index];
-        if (m_map.declare(change.index, region.address, region.bytes, region.category)) {
-          m_placed.insert(change.index);
-        } else {
-          m_waiting.emplace(region.address, change.index);
-        }
-        break;
-      }
-      case ChangeKind::RegionEnd: {
-        m_map.undeclare(change.index);
-        const auto [first, last] = m_waiting.equal_range(m_memory.regions[change.index].address);
-        const auto mine = std::find_if(first, last, [&](const auto& entry) { return entry.second == change.index; });
-        if (mine != last) m_waiting.erase(mine);
-        break;
-      }
-    }
-  }
-
-  // Regions that were declared a moment before the record of the allocation that holds them.
-  void placeWaiting(const Block& block) {
-    const uint64_t end = block.address + static_cast<uint64_t>(block.bytes);
-    for (auto entry = m_waiting.lower_bound(block.address); entry != m_waiting.end() && entry->first < end;) {
-      const Region& region = m_memory.regions[entry->second];
-      const bool isRecent = block.start - region.start <= kClockError;
-      if (isRecent && m_map.declare(entry->second, region.address, region.bytes, region.category))
-        m_placed.insert(entry->second);
-      entry = m_waiting.erase(entry);
-    }
-  }
-
-  const ProcessMemory& m_memory;
-  std::vector<Change> m_changes;
-  MemoryMap m_map;
-  std::set<size_t> m_placed;
-  std::multimap<uint64_t, size_t> m_waiting;  // by address
-};
-
-MemoryPoint pointOf(TimePoint time, const MemoryMap::Totals& totals) {
-  MemoryPoint point;
-  point.time = time;
-  point.totalBytes = totals.allocatedBytes;
-  point.bytes = totals.declaredBytes;
-  int64_t declared = 0;
-  for (const int64_t bytes : totals.declaredBytes) declared += bytes;
-  // Regions that were declared 'unattributed' stay in that category too.
-  point.bytes[static_cast<size_t>(MemoryCategory::Unattributed)] += totals.allocatedBytes - declared;
-  return point;
-}
-
 bool isHigher(const MemoryPoint& point, const MemoryPoint& peak) {
   constexpr auto kUndeclared = static_cast<size_t>(MemoryCategory::Unattributed);
   if (point.totalBytes != peak.totalBytes) return point.totalBytes > peak.totalBytes;
@@ -215,7 +32,7 @@ bool isHigher(const MemoryPoint& point, const MemoryPoint& peak) {
 std::vector<LiveMemory> liveIn(Trace& trace, const ProcessMemory& memory, const MemoryMap& map,
                                std::optional<DeviceId> device) {
   std::vector<LiveMemory> live;
-  std::map<size_t, size_t> entryOfRegion;
+  std::unordered_map<size_t, size_t> entryOfRegion;
   std::map<size_t, int64_t> undeclared;  // by block
   map.forEachPiece(device, [&](size_t block, std::optional<size_t> region, uint64_t address, int64_t bytes) {
     if (!region) {
@@ -224,96 +41,134 @@ std::vector<LiveMemory> liveIn(Trace& trace, const ProcessMemory& memory, const 
     }
     const auto [entry, isNew] = entryOfRegion.try_emplace(*region, live.size());
     if (isNew) {
-      const Region& r = memory.regions[*region];
-      live.push_back({std::string(trace.text(r.name)), r.category, address, 0, r.start});
+      const MemoryRegion& r = memory.regions[*region];
+      const bool isDeclared = r.category != MemoryCategory::Unattributed;
+      live.push_back({std::string(trace.text(r.name)), r.category, isDeclared, address, 0, r.start});
     }
     live[entry->second].bytes += bytes;
   });
-  for (const auto& [block, bytes] : undeclared) {
-    live.push_back({"", MemoryCategory::Unattributed, memory.blocks[block].address, bytes, memory.blocks[block].start});
+  for (const auto& [index, bytes] : undeclared) {
+    const MemoryBlock& block = memory.blocks[index];
+    live.push_back({std::string(trace.text(block.place)), block.inferred, false, block.isLump ? 0 : block.address,
+                    bytes, block.start});
   }
-  std::stable_sort(live.begin(), live.end(),
-                   [](const LiveMemory& a, const LiveMemory& b) { return a.bytes > b.bytes; });
+  std::ranges::stable_sort(live, std::greater{}, &LiveMemory::bytes);
   return live;
 }
 
-std::vector<DeviceMemory> analyzeProcess(Trace& trace, ProcessId id, const ProcessMemory& memory, int64_t& outside) {
-  std::map<std::optional<DeviceId>, DeviceMemory> devices;
-  for (const Block& block : memory.blocks) {
-    if (block.space != "device") continue;
-    DeviceMemory& device = devices[block.device];
-    ++device.allocationCount;
-    device.hasPool |= block.fromPool;
-  }
-  Sweep sweep(memory);
-  sweep.run([&](TimePoint time) {
-    for (auto& [deviceId, device] : devices) {
-      const MemoryMap::Totals* totals = sweep.map().totals(deviceId);
-      if (!totals) continue;
-      const MemoryPoint point = pointOf(time, *totals);
-      if (!device.points.empty() && device.points.back().bytes == point.bytes) continue;
-      device.points.push_back(point);
-      if (isHigher(point, device.peak)) device.peak = point;
-      const int64_t cached = point.bytes[static_cast<size_t>(MemoryCategory::Cached)];
-      device.allocatedPeakBytes = std::max(device.allocatedPeakBytes, point.totalBytes - cached);
-      device.hasDeclarations |= point.bytes[static_cast<size_t>(MemoryCategory::Unattributed)] != point.totalBytes;
-    }
-  });
-  outside += sweep.regionsNeverPlaced();
-
-  // A second time, to stop and look at each peak.
-  Sweep again(memory);
-  again.run([&](TimePoint time) {
-    for (auto& [deviceId, device] : devices) {
-      if (device.peak.time == time && device.peak.totalBytes > 0)
-        device.liveAtPeak = liveIn(trace, memory, again.map(), deviceId);
-    }
-  });
-
-  const Process* process = trace.process(id);
-  std::vector<DeviceMemory> result;
-  for (auto& [deviceId, device] : devices) {
-    device.process = id;
-    device.device = deviceId;
-    if (process) device.rank = process->rank;
-    if (!device.hasPool) device.reservedPeakBytes = device.peak.totalBytes;
-    if (process && process->end && !device.points.empty() && device.points.back().time < *process->end) {
-      device.points.push_back(device.points.back());
-      device.points.back().time = *process->end;
-    }
-    result.push_back(std::move(device));
-  }
-  return result;
-}
-
-std::vector<SpacePeak> peaksOfOtherSpaces(const ProcessMemory& memory) {
+// The largest sum of a space inside the window, of all memory or of one device's.
+SpacePeak peakOfSpace(const ProcessMemory& memory, uint32_t space, const IntervalSet& window,
+                      std::optional<std::optional<DeviceId>> device) {
   struct Step {
     TimePoint time;
     int64_t bytes;
   };
-  std::map<std::string, std::vector<Step>> spaces;
-  for (const Block& block : memory.blocks) {
-    if (block.space == "device") continue;
-    spaces[block.space].push_back({block.start, block.bytes});
-    if (block.end) spaces[block.space].push_back({*block.end, -block.bytes});
+  std::vector<Step> steps;
+  for (const MemoryBlock& block : memory.blocks) {
+    if (block.space != space || (device && block.device != *device)) continue;
+    steps.push_back({block.start, block.bytes});
+    if (block.end) steps.push_back({*block.end, -block.bytes});
   }
+  // At one moment what ends makes room for what begins.
+  std::sort(steps.begin(), steps.end(),
+            [](const Step& a, const Step& b) { return std::pair(a.time, a.bytes) < std::pair(b.time, b.bytes); });
+  SpacePeak peak{memory.spaces[space], 0, {}};
+  int64_t now = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    now += steps[i].bytes;
+    if (now <= peak.peakBytes) continue;
+    const TimePoint until = i + 1 < steps.size() ? steps[i + 1].time : kAllTime.end;
+    const bool isInWindow = window.contains(steps[i].time) || window.lengthWithin({steps[i].time, until}).ns() > 0;
+    if (!isInWindow) continue;
+    peak.peakBytes = now;
+    peak.peakTime = steps[i].time;
+  }
+  return peak;
+}
+
+std::vector<SpacePeak> peaksOfOtherSpaces(const ProcessMemory& memory, const IntervalSet& window) {
   std::vector<SpacePeak> peaks;
-  for (auto& [space, steps] : spaces) {
-    std::sort(steps.begin(), steps.end(),
-              [](const Step& a, const Step& b) { return std::tie(a.time, a.bytes) < std::tie(b.time, b.bytes); });
-    SpacePeak peak{space, 0, {}};
-    int64_t now = 0;
-    for (const Step& step : steps) {
-      now += step.bytes;
-      if (now > peak.peakBytes) {
-        peak.peakBytes = now;
-        peak.peakTime = step.time;
-      }
-    }
-    peaks.push_back(std::move(peak));
+  for (uint32_t space = 1; space < memory.spaces.size(); ++space) {
+    SpacePeak peak = peakOfSpace(memory, space, window, {});
+    if (peak.peakBytes > 0) peaks.push_back(std::move(peak));
   }
   return peaks;
 }
+
+// The devices of one process while its memory is played.
+class ProcessAnalysis {
+ public:
+  ProcessAnalysis(Trace& trace, const ProcessMemory& memory, const IntervalSet& window, MemoryDetail detail)
+      : m_trace(trace), m_memory(memory), m_window(window), m_detail(detail), m_ids(devicesOf(memory)) {
+    for (const MemoryBlock& block : memory.blocks) {
+      if (!block.isOnDevice()) continue;
+      DeviceMemory& device = m_devices[block.device];
+      ++device.allocationCount;
+      device.hasPool |= block.fromPool;
+    }
+  }
+
+  void findPeaks(int64_t& outside) {
+    MemorySweep sweep(m_memory);
+    walkMemory(sweep, m_ids, m_window, [&](std::optional<DeviceId> id, const MemoryState& state) {
+      DeviceMemory& device = m_devices[id];
+      const bool isNew = device.points.empty() || device.points.back().bytes != state.bytes;
+      if (m_detail == MemoryDetail::Points && isNew) device.points.push_back(state);
+      if (isHigher(state, device.peak)) device.peak = state;
+      const int64_t cached = state.bytes[static_cast<size_t>(MemoryCategory::Cached)];
+      device.allocatedPeakBytes = std::max(device.allocatedPeakBytes, state.totalBytes - cached);
+      device.hasDeclarations |= state.bytes[static_cast<size_t>(MemoryCategory::Unattributed)] != state.totalBytes;
+    });
+    outside += sweep.regionsNeverPlaced();
+  }
+
+  // A second time, to stop and look at each peak. A peak at a window's start is the state before that moment.
+  void listPeaks() {
+    MemorySweep sweep(m_memory);
+    std::map<std::optional<DeviceId>, bool> isListed;
+    const auto look = [&](TimePoint time, bool isAfter) {
+      for (auto& [id, device] : m_devices) {
+        const bool isDue = isAfter ? device.peak.time == time : device.peak.time < time;
+        if (!isDue || isListed[id] || device.peak.totalBytes == 0) continue;
+        device.liveAtPeak = liveIn(m_trace, m_memory, sweep.map(), id);
+        isListed[id] = true;
+      }
+    };
+    sweep.run([&](TimePoint time) { look(time, false); }, [&](TimePoint time) { look(time, true); });
+    look(kAllTime.end, false);
+  }
+
+  void finish(std::vector<DeviceMemory>& result) {
+    const Process* process = m_trace.process(m_memory.process);
+    for (auto& [id, device] : m_devices) {
+      device.process = m_memory.process;
+      device.device = id;
+      device.rank = m_memory.rank;
+      if (!device.hasPool) device.reservedPeakBytes = device.peak.totalBytes;
+      // Where an allocator told what it holds from the driver, that is what is reserved.
+      const auto reserved = std::ranges::find(m_memory.spaces, "reserved");
+      if (reserved != m_memory.spaces.end()) {
+        const auto space = static_cast<uint32_t>(reserved - m_memory.spaces.begin());
+        const int64_t bytes = peakOfSpace(m_memory, space, m_window, id).peakBytes;
+        if (bytes > 0) device.reservedPeakBytes = bytes;
+      }
+      const bool isWhole = m_window == IntervalSet::unionOf({kAllTime});
+      if (isWhole && process && process->end && !device.points.empty() && device.points.back().time < *process->end) {
+        device.points.push_back(device.points.back());
+        device.points.back().time = *process->end;
+      }
+      result.push_back(std::move(device));
+    }
+  }
+
+ private:
+  Trace& m_trace;
+  const ProcessMemory& m_memory;
+  const IntervalSet& m_window;
+  MemoryDetail m_detail;
+  std::vector<std::optional<DeviceId>> m_ids;
+  std::map<std::optional<DeviceId>, DeviceMemory> m_devices;
+};
 
 }  // namespace
 
@@ -327,21 +182,26 @@ std::optional<MemoryCategory> memoryCategoryOf(std::string_view name) {
   return std::nullopt;
 }
 
-Result<MemoryAnalysis> analyzeMemory(Trace& trace) {
-  std::map<ProcessId, ProcessMemory> processes;
-  if (const Status loaded = load(trace, processes); !loaded.ok()) return loaded.error();
+Result<MemoryAnalysis> analyzeMemory(Trace& trace, const Filter& filter, MemoryDetail detail) {
+  auto windows = findWindows(trace, filter);
+  if (!windows.ok()) return windows.error();
+  auto processes = loadMemory(trace, filter.rank);
+  if (!processes.ok()) return processes.error();
+  if (const Status inferred = inferCategories(trace, processes.value()); !inferred.ok()) return inferred.error();
   MemoryAnalysis result;
-  for (const auto& [id, memory] : processes) {
-    for (DeviceMemory& device : analyzeProcess(trace, id, memory, result.regionsOutsideAllocations)) {
-      result.devices.push_back(std::move(device));
-    }
-    auto spaces = peaksOfOtherSpaces(memory);
-    if (!spaces.empty()) result.otherSpaces.push_back({id, std::move(spaces)});
+  for (const ProcessMemory& memory : processes.value()) {
+    const auto window = std::ranges::find(windows.value(), memory.process, &ProcessWindows::process);
+    // Memory of a process that the file does not list is there for as long as no filter limits it.
+    const IntervalSet whole = IntervalSet::unionOf({kAllTime});
+    if (window == windows.value().end() && !(filter.isWholeTime() && !filter.rank)) continue;
+    const IntervalSet& host = window == windows.value().end() ? whole : window->host;
+    ProcessAnalysis analysis(trace, memory, host, detail);
+    analysis.findPeaks(result.regionsOutsideAllocations);
+    analysis.listPeaks();
+    analysis.finish(result.devices);
+    auto spaces = peaksOfOtherSpaces(memory, host);
+    if (!spaces.empty()) result.otherSpaces.push_back({memory.process, std::move(spaces)});
   }
-  std::stable_sort(result.devices.begin(), result.devices.end(), [](const DeviceMemory& a, const DeviceMemory& b) {
-    return std::make_tuple(!a.rank, a.rank.value_or(0), a.process, a.device) <
-           std::make_tuple(!b.rank, b.rank.value_or(0), b.process, b.device);
-  });
   return result;
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory over time by category. The total is the live allocations of space 'device'; a category is the live
 // declared regions inside them (the innermost, latest declaration counts for a byte); what no region covers is
-// 'unattributed'. Pinned and other spaces are counted apart and never belong to the peak.
+// 'unattributed', which is also told apart by the category that its lifetime suggests (memory_inference.h); declared
+// and inferred bytes are never added up. Pinned and other spaces are counted apart and never belong to the peak;
+// 'reserved' is what a caching allocator holds from the driver. A filter keeps the moments in the host windows of its
+// processes, the state at their starts included.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -10,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/trace/filter.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
@@ -40,17 +44,23 @@ struct MemoryPoint {
   BytesByCategory bytes{};
 };
 
+// A moment, with what the lifetimes say of the bytes that nothing declares.
+struct MemoryState : MemoryPoint {
+  BytesByCategory inferred{};  // sums to the undeclared bytes; its Unattributed: nothing can be inferred
+};
+
 // Something that was live at the peak: a declared region, or what of an allocation no region covers.
 struct LiveMemory {
-  std::string name;  // "" for an undeclared allocation
+  std::string name;  // the declared one; else the place in the code that allocated it; "": neither is known
   MemoryCategory category = MemoryCategory::Unattributed;
+  bool isDeclared = false;  // false: the category is inferred, or Unattributed
   uint64_t address = 0;
   int64_t bytes = 0;
   TimePoint since;
 };
 
 struct SpacePeak {
-  std::string space;  // 'pinned' 'managed' 'pageable' …
+  std::string space;  // 'pinned' 'managed' 'pageable' 'reserved' …
   int64_t peakBytes = 0;
   TimePoint peakTime;
 };
@@ -58,17 +68,19 @@ struct SpacePeak {
 struct DeviceMemory {
   ProcessId process;
   std::optional<int64_t> rank;
-  std::optional<DeviceId> device;   // none: the allocations name no device
-  std::vector<MemoryPoint> points;  // at each change; ends with the state at the end of the recording
+  std::optional<DeviceId> device;  // none: the allocations name no device
+  std::vector<MemoryPoint>
+      points;  // none with PeakOnly. At each change; ends with the state at the end of the recording
   // Of the moments of the largest total the first with the fewest undeclared bytes, because a name is declared just
   // after its allocation.
-  MemoryPoint peak;
+  MemoryState peak;
   std::vector<LiveMemory> liveAtPeak;  // largest first; sums to the peak
   int64_t allocationCount = 0;
   bool hasPool = false;  // stream-ordered allocations: what their pool reserves beyond them was not recorded
   bool hasDeclarations = false;
   // Allocated (handed out) peak when a cache is declared: total without 'cached'. Reserved is then the total.
   int64_t allocatedPeakBytes = 0;
+  // Of an imported memory snapshot the peak of space 'reserved'.
   std::optional<int64_t> reservedPeakBytes;  // none with hasPool
 };
 
@@ -82,6 +94,8 @@ struct MemoryAnalysis {
   int64_t regionsOutsideAllocations = 0;  // declared, but in no recorded device allocation: not counted
 };
 
-[[nodiscard]] Result<MemoryAnalysis> analyzeMemory(Trace& trace);
+enum class MemoryDetail : uint8_t { PeakOnly, Points };
+[[nodiscard]] Result<MemoryAnalysis> analyzeMemory(Trace& trace, const Filter& filter = {},
+                                                   MemoryDetail detail = MemoryDetail::Points);
 
 }  // namespace plumb

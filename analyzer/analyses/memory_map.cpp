@@ -23,16 +23,19 @@ const MemoryMap::Totals* MemoryMap::totals(std::optional<DeviceId> device) const
   return found == m_totals.end() ? nullptr : &found->second;
 }
 
-void MemoryMap::allocate(size_t block, uint64_t address, int64_t bytes, std::optional<DeviceId> device) {
+void MemoryMap::allocate(size_t block, uint64_t address, int64_t bytes, std::optional<DeviceId> device,
+                         MemoryCategory inferred) {
   const uint64_t end = address + static_cast<uint64_t>(bytes);
   for (auto other = firstBlockEndingAfter(address); other != m_blocks.end() && other->first < end;) {
     const auto next = std::next(other);
     removeBlock(other);
     other = next;
   }
-  m_blocks.emplace(address, Block{block, end, device});
+  m_blocks.emplace(address, Block{block, end, device, inferred});
   m_blockStarts[block] = address;
-  m_totals[device].allocatedBytes += bytes;
+  Totals& totals = m_totals[device];
+  totals.allocatedBytes += bytes;
+  totals.inferredBytes[static_cast<size_t>(inferred)] += bytes;
 }
 
 void MemoryMap::free(size_t block) {
@@ -42,9 +45,10 @@ void MemoryMap::free(size_t block) {
 
 void MemoryMap::removeBlock(Blocks::iterator block) {
   const uint64_t start = block->first, end = block->second.end;
-  Totals& totals = m_totals[block->second.device];
-  totals.allocatedBytes -= static_cast<int64_t>(end - start);
-  erase(start, end, totals, std::nullopt);
+  const Place place = placeOf(block->second);
+  place.totals.allocatedBytes -= static_cast<int64_t>(end - start);
+  erase(start, end, place, std::nullopt);
+  place.totals.inferredBytes[static_cast<size_t>(place.inferred)] -= static_cast<int64_t>(end - start);
   for (const size_t number : block->second.regions) {
     const auto region = m_regions.find(number);
     if (region == m_regions.end()) continue;
@@ -60,7 +64,7 @@ void MemoryMap::removeBlock(Blocks::iterator block) {
   m_blocks.erase(block);
 }
 
-std::vector<MemoryMap::Range> MemoryMap::erase(uint64_t start, uint64_t end, Totals& totals,
+std::vector<MemoryMap::Range> MemoryMap::erase(uint64_t start, uint64_t end, Place place,
                                                std::optional<size_t> ofRegion) {
   std::vector<Range> erased;
   for (auto piece = firstPieceEndingAfter(start); piece != m_pieces.end() && piece->first < end;) {
@@ -76,16 +80,18 @@ std::vector<MemoryMap::Range> MemoryMap::erase(uint64_t start, uint64_t end, Tot
     if (to < whole.end) piece = m_pieces.emplace(to, Piece{whole.end, whole.region}).first;
     const auto region = m_regions.find(whole.region);
     if (region != m_regions.end()) {
-      totals.declaredBytes[static_cast<size_t>(region->second.category)] -= static_cast<int64_t>(to - from);
+      place.totals.declaredBytes[static_cast<size_t>(region->second.category)] -= static_cast<int64_t>(to - from);
+      place.totals.inferredBytes[static_cast<size_t>(place.inferred)] += static_cast<int64_t>(to - from);
     }
     erased.emplace_back(from, to);
   }
   return erased;
 }
 
-void MemoryMap::paint(uint64_t start, uint64_t end, size_t region, MemoryCategory category, Totals& totals) {
+void MemoryMap::paint(uint64_t start, uint64_t end, size_t region, MemoryCategory category, Place place) {
   m_pieces.emplace(start, Piece{end, region});
-  totals.declaredBytes[static_cast<size_t>(category)] += static_cast<int64_t>(end - start);
+  place.totals.declaredBytes[static_cast<size_t>(category)] += static_cast<int64_t>(end - start);
+  place.totals.inferredBytes[static_cast<size_t>(place.inferred)] -= static_cast<int64_t>(end - start);
 }
 
 bool MemoryMap::declare(size_t region, uint64_t address, int64_t bytes, MemoryCategory category) {
@@ -101,9 +107,9 @@ bool MemoryMap::declare(size_t region, uint64_t address, int64_t bytes, MemoryCa
       below->second.isCovered = true;
       m_covered.insert(below->first);
     }
-    Totals& totals = m_totals[block->second.device];
-    erase(from, to, totals, std::nullopt);
-    paint(from, to, region, category, totals);
+    const Place place = placeOf(block->second);
+    erase(from, to, place, std::nullopt);
+    paint(from, to, region, category, place);
     declared.parts.emplace_back(from, to);
     block->second.regions.push_back(region);
   }
@@ -116,21 +122,21 @@ void MemoryMap::undeclare(size_t number) {
   if (found == m_regions.end()) return;
   m_covered.erase(number);
   for (const Range& part : found->second.parts) {
-    Totals& totals = m_totals[firstBlockEndingAfter(part.first)->second.device];
-    for (const Range& bare : erase(part.first, part.second, totals, number)) show(bare, totals);
+    const Place place = placeOf(firstBlockEndingAfter(part.first)->second);
+    for (const Range& bare : erase(part.first, part.second, place, number)) show(bare, place);
   }
   m_regions.erase(found);
 }
 
-void MemoryMap::show(const Range& bare, Totals& totals) {
+void MemoryMap::show(const Range& bare, Place place) {
   // In order of declaration, so that of several the latest stays on top.
   for (const size_t below : m_covered) {
     const Region& region = m_regions.at(below);
     for (const Range& part : region.parts) {
       const uint64_t from = std::max(bare.first, part.first), to = std::min(bare.second, part.second);
       if (from >= to) continue;
-      erase(from, to, totals, std::nullopt);
-      paint(from, to, below, region.category, totals);
+      erase(from, to, place, std::nullopt);
+      paint(from, to, below, region.category, place);
     }
   }
 }

@@ -18,11 +18,13 @@ class MemoryMap {
   struct Totals {
     int64_t allocatedBytes = 0;
     BytesByCategory declaredBytes{};
+    BytesByCategory inferredBytes{};  // what no region covers, by the inferred category of its block
   };
 
   // Blocks and regions are known by the caller's numbers; a region's number grows with the time of its declaration.
   // A live block in the way was freed without a record: it ends here.
-  void allocate(size_t block, uint64_t address, int64_t bytes, std::optional<DeviceId> device);
+  void allocate(size_t block, uint64_t address, int64_t bytes, std::optional<DeviceId> device,
+                MemoryCategory inferred = MemoryCategory::Unattributed);
   void free(size_t block);  // regions in it end with it; unknown numbers are ignored
   // False when no live block holds any of it; nothing is declared then.
   bool declare(size_t region, uint64_t address, int64_t bytes, MemoryCategory category);
@@ -40,7 +42,12 @@ class MemoryMap {
     size_t number;
     uint64_t end;
     std::optional<DeviceId> device;
+    MemoryCategory inferred;
     std::vector<size_t> regions = {};  // declared in it, also those that ended
+  };
+  struct Place {  // what painting in one block changes
+    Totals& totals;
+    MemoryCategory inferred;
   };
   struct Piece {  // visible part of a region, inside one block
     uint64_t end;
@@ -57,10 +64,11 @@ class MemoryMap {
   [[nodiscard]] Blocks::iterator firstBlockEndingAfter(uint64_t address);
   std::map<uint64_t, Piece>::iterator firstPieceEndingAfter(uint64_t address);
   // Takes away what is visible in the range; `ofRegion`: only of that region. Returns the ranges.
-  std::vector<Range> erase(uint64_t start, uint64_t end, Totals& totals, std::optional<size_t> ofRegion);
-  void paint(uint64_t start, uint64_t end, size_t region, MemoryCategory category, Totals& totals);
+  std::vector<Range> erase(uint64_t start, uint64_t end, Place place, std::optional<size_t> ofRegion);
+  void paint(uint64_t start, uint64_t end, size_t region, MemoryCategory category, Place place);
   // Paints what lies under a range from which the visible was taken.
-  void show(const Range& bare, Totals& totals);
+  void show(const Range& bare, Place place);
+  Place placeOf(const Block& block) { return {m_totals[block.device], block.inferred}; }
   void removeBlock(Blocks::iterator block);
 
   Blocks m_blocks;                                     // by start address

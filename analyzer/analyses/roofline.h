@@ -2,7 +2,8 @@
 // Kernels against the device's roofs. Arithmetic intensity = FLOP / byte to and from device memory; attained = FLOP /
 // duration. Where FLOPs and bytes come from is part of every point and points of different sources are never merged:
 //   shape     a library call with m, n, k (2 m n k; bytes = operands read once + result written once, a lower bound),
-//             joined to its kernels by correlation_link
+//             joined to its kernels by correlation_link; or an operator of a framework with the dimensions of its
+//             arguments (matrix products and convolutions), joined to its kernels by operator_launch
 //   declared  NVTX payload fields `flops` and `bytes` of the innermost range that has them around the launch call, on
 //   its thread
 // When a call or range launched several kernels its FLOPs belong to all of them: the point is named after the longest
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/trace/filter.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
@@ -24,7 +26,7 @@ enum class RoofSource : uint8_t { Measured, Datasheet };
 [[nodiscard]] std::string_view nameOf(RoofSource source);
 
 struct Roof {
-  std::string resource;  // "fp32" "tf32" "fp16" "bf16" "fp8" "fp64" (FLOP/s), "memory" (bytes/s)
+  std::string resource;  // "fp32" "tf32" "fp16" "bf16" "fp8" "fp64" (FLOP/s), "memory" "network" (bytes/s)
   double perSecond = 0;
   RoofSource source = RoofSource::Measured;
   bool tensorCores = false;  // datasheet roofs: which unit it is
@@ -43,10 +45,10 @@ enum class Verdict : uint8_t {
 [[nodiscard]] std::string_view remedyFor(Verdict verdict);
 
 struct RooflinePoint {
-  std::string name;               // the kernel's short name
-  std::string operation;          // library function, or name of the declaring range
+  std::string name;               // the kernel's short name; "" by operation
+  std::string operation;          // library function, operator, or name of the declaring range
   std::string precision;          // the compute roof it is compared with: "bf16" …
-  bool precisionAssumed = false;  // declared work without a `dtype` field: taken as fp32
+  bool precisionAssumed = false;  // taken as fp32: declared work without a `dtype`, or float operands that may use tf32
   WorkSource source = WorkSource::Shape;
   int64_t count = 0;  // calls or ranges
   int64_t kernelCount = 0;
@@ -81,8 +83,10 @@ struct DeviceRoofline {
   [[nodiscard]] const Roof* roof(std::string_view resource) const;
 };
 
-// One per device that ran kernels, in order of rank.
-[[nodiscard]] Result<std::vector<DeviceRoofline>> analyzeRoofline(Trace& trace);
+// One per device that ran kernels that start in a GPU window of the filter, in order of rank.
+enum class RooflineBy : uint8_t { Kernel, Operation };
+[[nodiscard]] Result<std::vector<DeviceRoofline>> analyzeRoofline(Trace& trace, const Filter& filter = {},
+                                                                  RooflineBy by = RooflineBy::Kernel);
 
 // Pure parts.
 [[nodiscard]] std::vector<Roof> datasheetRoofs(const Device& device);

@@ -1,24 +1,37 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Roofline
--- Which kernels are limited by memory, by compute or by neither?
+-- Which kernels or operations are limited by memory, by compute or by neither?
+-- by: kernel, op
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- device: CUDA ordinal
--- name: kernel, without namespaces, template arguments and parameters
--- operation: library function, or the range that declared the work
--- source: shape (of the library call) or declared (NVTX payload)
+-- name: kernel, without namespaces, template arguments and parameters; by op empty, except of kernels whose FLOPs are not known
+-- operation: library function, operator of the framework, or the range that declared the work
+-- source: where FLOPs and bytes come from: shape (of the library call or of the operator's arguments) or declared (NVTX payload)
 -- precision: the compute roof it is compared with
--- calls: library calls or ranges
+-- precision_assumed: 1: taken as fp32, because the work does not say it or float operands may use tf32
+-- calls: library calls, operators or ranges
 -- total_ns (ns): sum of the kernels' durations
 -- flops (FLOP): sum
 -- bytes (bytes): to and from device memory; by shape a lower bound
 -- intensity (FLOP/byte): flops / bytes
 -- flops_per_s (FLOP/s): attained
 -- bytes_per_s (bytes/s): attained
+-- compute_roof_flops_per_s (FLOP/s): of the precision
+-- compute_roof_source: measured (plumb calibrate) or datasheet
 -- compute_roof_pct (%): attained / compute roof
+-- memory_roof_bytes_per_s (bytes/s): of the device's memory
+-- memory_roof_source: measured or datasheet
 -- memory_roof_pct (%): attained / memory roof
 -- verdict: memory-bound (> 75 % of the memory roof, < 25 % of the compute roof), compute-bound (> 75 %, < 50 %), else the larger if > 60 %, else latency-bound; above a roof (the inputs are wrong) or cannot say
--- reason: of the last two
-SELECT rank, pid, device, name, operation, source, precision, calls, total_ns, flops, bytes, intensity, flops_per_s, bytes_per_s,
-       compute_roof_pct, memory_roof_pct, verdict, reason
-FROM analysis_roofline WHERE :rank IS NULL OR rank = :rank;
+-- remedy: what helps against that
+-- reason: of above a roof and cannot say
+SELECT rank, pid, device, name, operation, source, precision, precision_assumed, calls, total_ns, flops, bytes, intensity, flops_per_s, bytes_per_s,
+       compute_roof_flops_per_s, compute_roof_source, compute_roof_pct, memory_roof_bytes_per_s, memory_roof_source, memory_roof_pct, verdict,
+       remedy, reason
+FROM analysis_roofline(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'kernel') = 'kernel'
+UNION ALL
+SELECT rank, pid, device, name, operation, source, precision, precision_assumed, calls, total_ns, flops, bytes, intensity, flops_per_s, bytes_per_s,
+       compute_roof_flops_per_s, compute_roof_source, compute_roof_pct, memory_roof_bytes_per_s, memory_roof_source, memory_roof_pct, verdict,
+       remedy, reason
+FROM analysis_roofline_ops(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'op';

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/roofline_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "analyzer/analyses/collectives.h"
+#include "analyzer/analyses/communication_matrix.h"
+#include "analyzer/analyses/roofline_work.h"
+#include "analyzer/analyses/steps.h"
+
+namespace plumb {
+namespace {
+
+struct NetworkRoof {
+  double perSecond = 0;
+  std::string source;
+};
+
+// The device's; else what the trace itself reached, which is no more than a lower bound of the roof.
+Result<std::optional<NetworkRoof>> networkRoofFrom(Trace& trace) {
+  auto analysis = analyzeCollectives(trace);
+  if (!analysis.ok()) return analysis.error();
+  std::optional<NetworkRoof> best;
+  for (const CollectiveGroup& group : analysis.value().groups) {
+    if (group.transferBusbw && (!best || *group.transferBusbw > best->perSecond)) {
+      best = NetworkRoof{*group.transferBusbw, "the fastest collective of this trace"};
+    }
+  }
+  return best;
+}
+
+// The step of a process in whose host range a moment lies.
+const Step* stepAt(const std::vector<Step>& steps, TimePoint time) {
+  const auto after = std::ranges::upper_bound(steps, time, {}, [](const Step& step) { return step.host.start; });
+  if (after == steps.begin() || !std::prev(after)->host.contains(time)) return nullptr;
+  return &*std::prev(after);
+}
+
+class Builder {
+ public:
+  Builder(const RankSteps& rank, std::vector<Roof> roofs, const std::optional<NetworkRoof>& fallback)
+      : m_rank(rank), m_results(rank.steps.size()) {
+    m_roofline.roofs = std::move(roofs);
+    if (const Roof* network = m_roofline.roof("network")) {
+      m_network = NetworkRoof{network->perSecond, std::string(nameOf(network->source))};
+    } else {
+      m_network = fallback;
+    }
+  }
+
+  void add(const Work& work) {
+    const Step* step = stepAt(m_rank.steps, work.start);
+    if (!step || work.kernelCount == 0) return;
+    StepRoofline& result = resultOf(*step);
+    result.flops += work.flops;
+    result.bytes += work.bytes;
+    result.knownTime += work.duration;
+    if (work.flops <= 0) return;
+    if (const Roof* roof = m_roofline.roof(work.precision)) {
+      result.computeSeconds = result.computeSeconds.value_or(0) + work.flops / roof->perSecond;
+      m_sources.insert(fmt::format("{}: {}", work.precision, nameOf(roof->source)));
+    } else {
+      m_sources.insert(fmt::format("{}: none", work.precision));
+    }
+  }
+  void add(const SentBytes& sent) {
+    if (const Step* step = stepAt(m_rank.steps, sent.time)) resultOf(*step).sentBytes += sent.bytes;
+  }
+
+  void finish(std::optional<int64_t> only, std::vector<StepRoofline>& all) {
+    const Roof* memory = m_roofline.roof("memory");
+    m_sources.insert(fmt::format("memory: {}", memory ? nameOf(memory->source) : "none"));
+    m_sources.insert(fmt::format("network: {}", m_network ? m_network->source : "none"));
+    for (size_t i = 0; i < m_results.size(); ++i) {
+      const Step& step = m_rank.steps[i];
+      if (!step.gpu || (only && step.number != *only)) continue;
+      StepRoofline& result = m_results[i];
+      result.process = m_rank.process;
+      result.rank = m_rank.rank;
+      result.step = step.number;
+      result.span = step.gpu->span;
+      if (result.bytes > 0) result.memoryIntensity = result.flops / result.bytes;
+      if (result.sentBytes > 0) result.networkIntensity = result.flops / result.sentBytes;
+      if (memory && result.bytes > 0) result.memorySeconds = result.bytes / memory->perSecond;
+      if (m_network && result.sentBytes > 0) result.networkSeconds = result.sentBytes / m_network->perSecond;
+      place(result);
+      result.roofs = fmt::format("{}", fmt::join(m_sources, ", "));
+      all.push_back(std::move(result));
+    }
+  }
+
+ private:
+  StepRoofline& resultOf(const Step& step) { return m_results[static_cast<size_t>(&step - m_rank.steps.data())]; }
+
+  static void place(StepRoofline& result) {
+    double most = 0;
+    for (const auto& [name, seconds] : {std::pair("compute", result.computeSeconds),
+                                        {"memory", result.memorySeconds},
+                                        {"network", result.networkSeconds}}) {
+      if (!seconds || *seconds <= most) continue;
+      most = *seconds;
+      result.bound = name;
+    }
+    if (most > 0 && result.span.ns() > 0) result.boundShare = most / result.span.seconds();
+  }
+
+  const RankSteps& m_rank;
+  DeviceRoofline m_roofline;  // for its choice of roofs
+  std::optional<NetworkRoof> m_network;
+  std::vector<StepRoofline> m_results;
+  std::set<std::string> m_sources;
+};
+
+}  // namespace
+
+Result<std::vector<StepRoofline>> stepRooflines(Trace& trace, const Filter& filter) {
+  auto ranks = findSteps(trace);
+  if (!ranks.ok()) return ranks.error();
+  std::vector<StepRoofline> result;
+  if (ranks.value().empty()) return result;
+  auto collected = collectWork(trace, {});
+  if (!collected.ok()) return collected.error();
+  auto roofs = DeviceRoofs::load(trace);
+  if (!roofs.ok()) return roofs.error();
+  auto sent = sentBytes(trace, filter.rank);
+  if (!sent.ok()) return sent.error();
+  std::optional<NetworkRoof> fallback;
+  if (!sent.value().empty()) {
+    auto found = networkRoofFrom(trace);
+    if (!found.ok()) return found.error();
+    fallback = std::move(found).value();
+  }
+  std::map<ProcessId, Builder> builders;
+  for (const RankSteps& rank : ranks.value()) {
+    if (!rank.device || (filter.rank && rank.rank != filter.rank)) continue;
+    builders.try_emplace(rank.process, rank, roofs.value().of(trace, rank.process, *rank.device), fallback);
+  }
+  for (const Work& work : collected.value().works) {
+    if (const auto builder = builders.find(work.process); builder != builders.end()) builder->second.add(work);
+  }
+  for (const SentBytes& one : sent.value()) {
+    if (const auto builder = builders.find(one.process); builder != builders.end()) builder->second.add(one);
+  }
+  for (const RankSteps& rank : ranks.value()) {
+    if (const auto builder = builders.find(rank.process); builder != builders.end()) {
+      builder->second.finish(filter.step, result);
+    }
+  }
+  return result;
+}
+
+}  // namespace plumb

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/roofline_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/analyses/roofline.h"
+#include "analyzer/analyses/roofline_step.h"
+
+namespace plumb {
+namespace {
+
+Cell percent(std::optional<double> share) { return share ? Cell(*share * 100) : Cell(nullptr); }
+Cell textOrNull(std::string_view text) { return text.empty() ? Cell(nullptr) : textCell(text); }
+Cell nanoseconds(std::optional<double> seconds) {
+  return seconds && *seconds < 1e9 ? Cell(static_cast<int64_t>(*seconds * 1e9 + 0.5)) : Cell(nullptr);
+}
+
+AnalysisRows rooflineRows(Trace& trace, const Filter& filter, RooflineBy by) {
+  auto devices = analyzeRoofline(trace, filter, by);
+  if (!devices.ok()) return devices.error();
+  std::vector<CellRow> rows;
+  for (const DeviceRoofline& device : devices.value()) {
+    const Cell rank = cell(device.rank), pid = pidOf(trace, device.process), ordinal = ordinalOf(trace, device.device);
+    const auto roofCell = [](const Roof* roof) { return roof ? Cell(roof->perSecond) : Cell(nullptr); };
+    const auto sourceCell = [](const Roof* roof) { return roof ? textCell(nameOf(roof->source)) : Cell(nullptr); };
+    const Roof* memory = device.roof("memory");
+    for (const RooflinePoint& p : device.points) {
+      const Roof* compute = device.roof(p.precision);
+      rows.push_back({rank,
+                      pid,
+                      ordinal,
+                      textOrNull(p.name),
+                      p.operation,
+                      textCell(nameOf(p.source)),
+                      p.precision,
+                      int64_t{p.precisionAssumed},
+                      p.count,
+                      cell(p.duration),
+                      p.flops,
+                      p.bytes > 0 ? Cell(p.bytes) : Cell(nullptr),
+                      cell(p.intensity),
+                      cell(p.flopsPerSecond),
+                      cell(p.bytesPerSecond),
+                      roofCell(compute),
+                      sourceCell(compute),
+                      percent(p.computeShare),
+                      roofCell(memory),
+                      sourceCell(memory),
+                      percent(p.memoryShare),
+                      textCell(nameOf(p.verdict)),
+                      textOrNull(remedyFor(p.verdict)),
+                      textOrNull(p.reason)});
+    }
+    for (const UnknownWork& work : device.withoutFlops) {
+      CellRow row(24, nullptr);
+      row[0] = rank;
+      row[1] = pid;
+      row[2] = ordinal;
+      row[3] = work.name;
+      row[8] = work.count;
+      row[9] = cell(work.duration);
+      row[21] = textCell(nameOf(Verdict::CannotSay));
+      row[23] = textCell("no FLOPs known");
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+AnalysisRows kernelRows(Trace& trace, const Filter& filter) { return rooflineRows(trace, filter, RooflineBy::Kernel); }
+AnalysisRows operationRows(Trace& trace, const Filter& filter) {
+  return rooflineRows(trace, filter, RooflineBy::Operation);
+}
+
+AnalysisRows stepRows(Trace& trace, const Filter& filter) {
+  if (filter.range || filter.from || filter.to) {
+    return Error{"analysis_roofline_step is about whole steps: leave the range, from and to out."};
+  }
+  auto steps = stepRooflines(trace, filter);
+  if (!steps.ok()) return steps.error();
+  std::vector<CellRow> rows;
+  for (const StepRoofline& s : steps.value()) {
+    rows.push_back({cell(s.rank), pidOf(trace, s.process), s.step, cell(s.span), cell(s.knownTime), s.flops, s.bytes,
+                    s.sentBytes, cell(s.memoryIntensity), cell(s.networkIntensity), nanoseconds(s.computeSeconds),
+                    nanoseconds(s.memorySeconds), nanoseconds(s.networkSeconds), textOrNull(s.bound),
+                    percent(s.boundShare), textCell(s.roofs)});
+  }
+  return rows;
+}
+
+constexpr const char* kColumns =
+    "rank INTEGER, pid INTEGER, device INTEGER, name TEXT, operation TEXT, source TEXT, precision TEXT,"
+    " precision_assumed INTEGER, calls INTEGER, total_ns INTEGER, flops REAL, bytes REAL, intensity REAL,"
+    " flops_per_s REAL, bytes_per_s REAL, compute_roof_flops_per_s REAL, compute_roof_source TEXT,"
+    " compute_roof_pct REAL, memory_roof_bytes_per_s REAL, memory_roof_source TEXT, memory_roof_pct REAL,"
+    " verdict TEXT, remedy TEXT, reason TEXT";
+
+constexpr AnalysisTable kTables[] = {
+    {"analysis_roofline", kColumns, kernelRows},
+    {"analysis_roofline_ops", kColumns, operationRows},
+    {"analysis_roofline_step",
+     "rank INTEGER, pid INTEGER, step INTEGER, span_ns INTEGER, known_ns INTEGER, flops REAL, bytes REAL,"
+     " sent_bytes REAL, memory_intensity REAL, network_intensity REAL, compute_bound_ns INTEGER,"
+     " memory_bound_ns INTEGER, network_bound_ns INTEGER, bound TEXT, bound_pct REAL, roofs TEXT",
+     stepRows},
+};
+
+}  // namespace
+
+std::span<const AnalysisTable> rooflineTables() { return kTables; }
+
+}  // namespace plumb

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the work of kernels, before it is compared with roofs: library calls with their shapes, operators of
+// a framework with the shapes of their arguments, and ranges that declare it; each with the kernels launched in it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "analyzer/analyses/roofline.h"
+#include "analyzer/trace/filter.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+// A library call, an operator or a declaring range.
+struct Work {
+  WorkSource source = WorkSource::Shape;
+  ProcessId process;
+  TimePoint start;  // on the host
+  std::string operation;
+  std::string precision;
+  bool precisionAssumed = false;
+  double flops = 0, bytes = 0;
+  // Of its kernels:
+  DeviceId device;
+  int64_t kernelCount = 0;
+  Duration duration, longest;
+  StringId longestName;
+  bool hasUntimed = false;
+
+  void add(DeviceId kernelDevice, Duration time, StringId name, bool isTimed) {
+    if (kernelCount++ == 0 || time > longest) {
+      longest = time;
+      longestName = name;
+      device = kernelDevice;
+    }
+    duration += time;
+    hasUntimed |= !isTimed;
+  }
+};
+
+using UnknownTotals = std::map<std::tuple<ProcessId, DeviceId, StringId>, UnknownWork>;  // by the kernel's short name
+
+struct CollectedWork {
+  std::vector<Work> works;  // also those without a kernel in the filter
+  UnknownTotals unknown;    // kernels that are not communication and of which nothing is known
+};
+
+// Kernels that start in a GPU window of the filter. A kernel belongs to its library call, else its operator, else the
+// innermost declaring range around its launch.
+[[nodiscard]] Result<CollectedWork> collectWork(Trace& trace, const Filter& filter);
+
+// Measured and datasheet roofs of a device, at most one per resource and source.
+class DeviceRoofs {
+ public:
+  [[nodiscard]] static Result<DeviceRoofs> load(Trace& trace);
+  [[nodiscard]] std::vector<Roof> of(const Trace& trace, ProcessId process, DeviceId device) const;
+
+ private:
+  std::map<std::pair<ProcessId, int64_t>, std::vector<Roof>> m_recorded;  // by process and ordinal
+};
+
+}  // namespace plumb
