@@ -198,6 +198,12 @@ CREATE VIEW TARGET_INFO_SESSION_START_TIME AS
 SELECT CAST(m.value AS INTEGER) AS utcEpochNs, CAST(NULL AS TEXT) AS utcTime, CAST(NULL AS TEXT) AS localTime
 FROM meta m WHERE m.key = 'session_start_realtime_ns';
 
+-- The host only: a trace holds no environment.
+CREATE VIEW TARGET_INFO_SYSTEM_ENV AS
+SELECT CAST(281474976710656 AS INTEGER) AS globalVid, CAST('' AS TEXT) AS devStateName, CAST('Hostname' AS TEXT) AS name,
+       CAST(0 AS INTEGER) AS nameEnum, CAST(CASE m.value WHEN '' THEN 'unknown' ELSE m.value END AS TEXT) AS value
+FROM meta m WHERE m.key = 'host';
+
 CREATE VIEW ANALYSIS_DETAILS AS
 SELECT CAST(281474976710656 AS INTEGER) AS globalVid, CAST(coalesce(max(end_ns), 0) AS INTEGER) AS duration, CAST(0 AS INTEGER) AS startTime,
        CAST(coalesce(max(end_ns), 0) AS INTEGER) AS stopTime
