@@ -3,8 +3,11 @@
 
 #include <unordered_map>
 
+#include "analyzer/analyses/event_totals.h"
+#include "analyzer/analyses/host_waits.h"
 #include "analyzer/analyses/operator_times.h"
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/trace_health.h"
 
 namespace plumb {
 namespace {
@@ -63,6 +66,128 @@ AnalysisRows operatorRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+template <CallGrouping grouping>
+AnalysisRows callRows(Trace& trace, const Filter& filter) {
+  auto totals = totalCalls(trace, filter, grouping);
+  if (!totals.ok()) return totals.error();
+  const auto tids = tidsOf(trace);
+  std::vector<CellRow> rows;
+  for (EventTotals& group : totals.value()) {
+    const auto tid = group.thread ? tids.find(*group.thread) : tids.end();
+    CellRow row{rankOf(trace, group.process),
+                pidOf(trace, group.process),
+                textCell(trace.text(group.name)),
+                group.detail,
+                tid == tids.end() ? Cell(nullptr) : Cell(tid->second),
+                static_cast<int64_t>(group.durations.count()),
+                group.failedCount};
+    appendStatistics(row, group.durations);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+CellRow waitCells(Trace& trace, const HostWait& wait, const std::unordered_map<ThreadId, int64_t>& tids,
+                  const std::unordered_map<StreamId, int64_t>& streams) {
+  const auto tid = wait.thread ? tids.find(*wait.thread) : tids.end();
+  const auto stream = wait.stream ? streams.find(*wait.stream) : streams.end();
+  const auto name = [&](std::optional<StringId> id) { return id ? textCell(trace.text(*id)) : Cell(nullptr); };
+  return {rankOf(trace, wait.process),
+          pidOf(trace, wait.process),
+          tid == tids.end() ? Cell(nullptr) : Cell(tid->second),
+          name(wait.call),
+          textCell(nameOf(wait.what)),
+          stream == streams.end() ? Cell(nullptr) : Cell(stream->second),
+          name(wait.range),
+          name(wait.op)};
+}
+
+std::unordered_map<StreamId, int64_t> streamNumbersOf(const Trace& trace) {
+  std::unordered_map<StreamId, int64_t> numbers;
+  for (const Stream& stream : trace.streams()) numbers.emplace(stream.id, stream.number);
+  return numbers;
+}
+
+template <WaitGrouping grouping>
+AnalysisRows waitRows(Trace& trace, const Filter& filter) {
+  auto totals = totalHostWaits(trace, filter, grouping);
+  if (!totals.ok()) return totals.error();
+  const auto tids = tidsOf(trace);
+  const auto streams = streamNumbersOf(trace);
+  std::vector<CellRow> rows;
+  for (WaitTotals& group : totals.value()) {
+    CellRow row = waitCells(trace, group.first, tids, streams);
+    if (grouping == WaitGrouping::Call) row[2] = row[5] = row[6] = row[7] = nullptr;
+    if (grouping == WaitGrouping::Thread) row[3] = row[4] = row[5] = row[6] = row[7] = nullptr;
+    row.emplace_back(nullptr);
+    row.emplace_back(static_cast<int64_t>(group.durations.count()));
+    appendStatistics(row, group.durations);
+    row.push_back(cell(group.gpuIdle));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+AnalysisRows singleWaitRows(Trace& trace, const Filter& filter) {
+  auto waits = findHostWaits(trace, filter);
+  if (!waits.ok()) return waits.error();
+  const auto tids = tidsOf(trace);
+  const auto streams = streamNumbersOf(trace);
+  std::vector<CellRow> rows;
+  for (const HostWait& wait : waits.value()) {
+    CellRow row = waitCells(trace, wait, tids, streams);
+    row.push_back(cell(wait.time.start));
+    row.emplace_back(int64_t{1});
+    Sample one;
+    one.add(wait.time.length().ns());
+    appendStatistics(row, one);
+    row.push_back(cell(wait.gpuIdle));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+AnalysisRows counterRows(Trace& trace, const Filter& filter) {
+  auto totals = totalCounters(trace, filter);
+  if (!totals.ok()) return totals.error();
+  std::vector<CellRow> rows;
+  for (const CounterTotals& counter : totals.value()) {
+    rows.push_back({rankOf(trace, counter.process), pidOf(trace, counter.process), textCell(trace.text(counter.name)),
+                    counter.count, counter.min, counter.sum / static_cast<double>(counter.count), counter.max,
+                    counter.first, counter.last, cell(counter.firstTime), cell(counter.lastTime),
+                    cell(counter.maxTime)});
+  }
+  return rows;
+}
+
+AnalysisRows healthRows(Trace& trace, const Filter& filter) {
+  if (const Status whole = wholeTimeOnly(filter, "analysis_health"); !whole.ok()) return whole.error();
+  auto findings = checkHealth(trace, filter);
+  if (!findings.ok()) return findings.error();
+  std::vector<CellRow> rows;
+  for (const HealthFinding& finding : findings.value()) {
+    rows.push_back({textCell(nameOf(finding.severity)),
+                    finding.process ? rankOf(trace, *finding.process) : Cell(nullptr),
+                    finding.process ? pidOf(trace, *finding.process) : Cell(nullptr), finding.check, finding.subject,
+                    cell(finding.value), finding.unit, finding.message});
+  }
+  return rows;
+}
+
+AnalysisRows coverageRows(Trace& trace, const Filter& filter) {
+  if (filter.range || filter.from || filter.to) {
+    return Error{"analysis_coverage is about whole steps: leave the range, from and to out."};
+  }
+  auto steps = measureCoverage(trace, filter);
+  if (!steps.ok()) return steps.error();
+  std::vector<CellRow> rows;
+  for (const StepCoverage& step : steps.value()) {
+    rows.push_back({rankOf(trace, step.process), pidOf(trace, step.process), cell(step.step), step.gpuEventCount,
+                    step.withoutLaunchCount, step.launchCount, step.withoutWorkCount});
+  }
+  return rows;
+}
+
 constexpr const char* kRangeColumns =
     "rank INTEGER, pid INTEGER, tid INTEGER, domain TEXT, name TEXT, depth INTEGER, range_id INTEGER, start_ns "
     "INTEGER, calls INTEGER, open INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns "
@@ -72,6 +197,14 @@ constexpr const char* kRangeColumns =
 constexpr const char* kOperatorColumns =
     "rank INTEGER, pid INTEGER, name TEXT, shape TEXT, source TEXT, calls INTEGER, cpu_self_ns INTEGER, cpu_total_ns "
     "INTEGER, cpu_avg_ns REAL, gpu_self_ns INTEGER, gpu_total_ns INTEGER, gpu_events INTEGER";
+constexpr const char* kCallColumns =
+    "rank INTEGER, pid INTEGER, name TEXT, layer TEXT, tid INTEGER, calls INTEGER, failed INTEGER, total_ns INTEGER, "
+    "avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns INTEGER, stddev_ns REAL";
+constexpr const char* kWaitColumns =
+    "rank INTEGER, pid INTEGER, tid INTEGER, api TEXT, waits_for TEXT, stream INTEGER, in_range TEXT, op TEXT, "
+    "start_ns "
+    "INTEGER, waits INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns INTEGER, stddev_ns "
+    "REAL, gpu_idle_ns INTEGER";
 
 constexpr AnalysisTable kTables[] = {
     {"analysis_ranges", kRangeColumns, rangeRows<RangeGrouping::Name>},
@@ -80,6 +213,23 @@ constexpr AnalysisTable kTables[] = {
     {"analysis_ranges_all_threads", kRangeColumns, rangeRows<RangeGrouping::AllThreads>},
     {"analysis_ops", kOperatorColumns, operatorRows<OperatorGrouping::Name>},
     {"analysis_ops_by_shape", kOperatorColumns, operatorRows<OperatorGrouping::Shape>},
+    {"analysis_api", kCallColumns, callRows<CallGrouping::Name>},
+    {"analysis_api_by_thread", kCallColumns, callRows<CallGrouping::Thread>},
+    {"analysis_synchronizations", kWaitColumns, waitRows<WaitGrouping::Site>},
+    {"analysis_synchronizations_by_thread", kWaitColumns, waitRows<WaitGrouping::Thread>},
+    {"analysis_synchronizations_by_call", kWaitColumns, waitRows<WaitGrouping::Call>},
+    {"analysis_synchronizations_by_instance", kWaitColumns, singleWaitRows},
+    {"analysis_counters",
+     "rank INTEGER, pid INTEGER, name TEXT, samples INTEGER, min REAL, avg REAL, max REAL, first REAL, last REAL, "
+     "first_time_ns INTEGER, last_time_ns INTEGER, max_time_ns INTEGER",
+     counterRows},
+    {"analysis_health",
+     "severity TEXT, rank INTEGER, pid INTEGER, check_name TEXT, subject TEXT, value REAL, unit TEXT, message TEXT",
+     healthRows},
+    {"analysis_coverage",
+     "rank INTEGER, pid INTEGER, step INTEGER, gpu_events INTEGER, without_launch INTEGER, launches INTEGER, "
+     "without_work INTEGER",
+     coverageRows},
 };
 
 }  // namespace

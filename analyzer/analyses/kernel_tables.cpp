@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/kernel_tables.h"
 
+#include <string>
 #include <unordered_map>
 
+#include "analyzer/analyses/event_totals.h"
 #include "analyzer/analyses/launch_times.h"
+#include "analyzer/analyses/precision.h"
 #include "analyzer/analyses/stream_activity.h"
+#include "analyzer/analyses/windows.h"
 
 namespace plumb {
 namespace {
@@ -122,6 +126,161 @@ constexpr const char* kLaunchColumns =
             PLUMB_LAUNCH_STATISTICS("total") "avg_depth REAL, max_depth INTEGER, deep INTEGER, blocked_ns INTEGER";
 #undef PLUMB_LAUNCH_STATISTICS
 
+template <KernelGrouping grouping>
+AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
+  auto totals = groupKernels(trace, filter, grouping);
+  if (!totals.ok()) return totals.error();
+  std::vector<CellRow> rows;
+  for (EventTotals& group : totals.value()) {
+    CellRow row{rankOf(trace, group.process), pidOf(trace, group.process), textCell(trace.text(group.name)),
+                group.detail.empty() ? Cell(nullptr) : Cell(group.detail),
+                static_cast<int64_t>(group.durations.count())};
+    appendStatistics(row, group.durations);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// CUPTI's kinds of copies and of memory.
+const char* copyKindName(int64_t kind) {
+  static constexpr const char* kNames[] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                           "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+  return kNames[kind > 0 && kind <= 10 ? kind : 0];
+}
+const char* memoryKindName(int64_t kind) {
+  static constexpr const char* kNames[] = {"unknown", "pageable", "pinned", "device", "array", "managed"};
+  return kNames[kind > 0 && kind <= 5 ? kind : 0];
+}
+
+// What a copy can reach: known only where both sides are the device's own memory, which is read and written.
+std::optional<double> linkPeak(const Trace& trace, const CopyTotals& copies) {
+  const Device* device = trace.device(copies.device);
+  if (!device || device->memoryBandwidthBytesPerSecond <= 0) return std::nullopt;
+  const auto memory = static_cast<double>(device->memoryBandwidthBytesPerSecond);
+  if (copies.copyKind == -1 && copies.targetKind == 3) return memory;
+  if (copies.copyKind == 8) return memory / 2;
+  return std::nullopt;
+}
+
+template <bool bySize>
+AnalysisRows copyRows(Trace& trace, const Filter& filter) {
+  auto totals = totalCopies(trace, filter, bySize);
+  if (!totals.ok()) return totals.error();
+  std::vector<CellRow> rows;
+  for (CopyTotals& copies : totals.value()) {
+    const SampleStatistics times = copies.durations.statistics();
+    const bool isSet = copies.copyKind == -1;
+    CellRow row{rankOf(trace, copies.process),
+                pidOf(trace, copies.process),
+                ordinalOf(trace, copies.device),
+                isSet ? textCell("set") : textCell(std::string("copy ") + copyKindName(copies.copyKind)),
+                copies.sourceKind ? textCell(memoryKindName(*copies.sourceKind)) : Cell(nullptr),
+                textCell(memoryKindName(copies.targetKind)),
+                int64_t{copies.isAsync},
+                copies.sizeClass ? textCell(kSizeClasses[*copies.sizeClass].name) : Cell(nullptr),
+                times.count,
+                copies.bytes};
+    appendStatistics(row, copies.durations);
+    const auto bandwidth =
+        times.total > 0 ? std::optional(1e9 * static_cast<double>(copies.bytes) / static_cast<double>(times.total))
+                        : std::nullopt;
+    append(row,
+           {cell(bandwidth), copies.fastest > 0 ? Cell(copies.fastest) : Cell(nullptr), cell(linkPeak(trace, copies))});
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+AnalysisRows graphRows(Trace& trace, const Filter& filter) {
+  auto graphs = totalGraphs(trace, filter);
+  if (!graphs.ok()) return graphs.error();
+  std::vector<CellRow> rows;
+  for (GraphTotals& graph : graphs.value()) {
+    const SampleStatistics spans = graph.spans.statistics(), api = graph.api.statistics();
+    const bool hasApi = api.count > 0;
+    rows.push_back({rankOf(trace, graph.process), pidOf(trace, graph.process), cell(graph.graph), graph.launchCount,
+                    graph.wholeCount, graph.nodeCount > 0 ? Cell(graph.nodeCount) : Cell(nullptr), graph.kernelCount,
+                    graph.copyCount, graph.setCount, cell(graph.total), spans.total, spans.mean, spans.median,
+                    spans.shortest, spans.longest, hasApi ? Cell(api.total) : Cell(nullptr),
+                    hasApi ? Cell(api.mean) : Cell(nullptr)});
+  }
+  return rows;
+}
+
+AnalysisRows precisionRows(Trace& trace, const Filter& filter) {
+  auto processes = analyzePrecision(trace, filter);
+  if (!processes.ok()) return processes.error();
+  std::vector<CellRow> rows;
+  for (const ProcessPrecision& process : processes.value()) {
+    const Cell rank = rankOf(trace, process.process), pid = pidOf(trace, process.process);
+    const auto add = [&](const char* what, std::string_view dtype, const char* source, std::optional<int64_t> count,
+                         std::optional<double> flops, std::optional<Duration> gpu, std::optional<int64_t> bytes,
+                         std::optional<double> value, Cell time, std::string_view note) {
+      rows.push_back({rank, pid, textCell(what), dtype.empty() ? Cell(nullptr) : textCell(dtype), textCell(source),
+                      cell(count), cell(flops), cell(gpu), cell(bytes), cell(value), std::move(time), textCell(note)});
+    };
+    for (const MatrixProducts& products : process.products) {
+      add("matrix product", products.dtype, products.source, products.count, products.flops, products.gpuTime, {}, {},
+          nullptr, products.flops ? "" : "cannot say how many FLOPs, because the shapes are not recorded");
+    }
+    for (const MatrixProducts& products : process.products) {
+      if (products.dtype != "fp32" || products.inAutocast.value_or(1) == 0) continue;
+      if (products.inAutocast) {
+        add("fp32 in autocast", products.dtype, products.source, *products.inAutocast, {}, {}, {}, {}, nullptr,
+            "fp32 matrix products inside a range or operator with 'autocast' in its name");
+      } else {
+        add("fp32 in autocast", products.dtype, products.source, std::nullopt, {}, {}, {}, {}, nullptr,
+            "cannot say, because no range or operator has 'autocast' in its name");
+      }
+    }
+    for (const Conversions& conversions : process.conversions) {
+      add("conversion", conversions.types, conversions.source, conversions.count, {}, conversions.gpuTime,
+          conversions.bytes, {}, nullptr, "");
+    }
+    if (!process.scales.empty()) {
+      add("loss scale", "", "recorded", static_cast<int64_t>(process.scales.size()), {}, {}, {},
+          process.scales.back().scale, cell(process.scales.back().time), "value: the last one");
+    }
+    if (process.skipsAreDeclared || !process.scales.empty()) {
+      add("skipped steps", "", process.skipsAreDeclared ? "range" : "falls of the scale",
+          static_cast<int64_t>(process.skippedSteps.size()), {}, {}, {}, {}, nullptr,
+          "steps whose gradients had an inf or nan, so that nothing was updated");
+    }
+  }
+  return rows;
+}
+
+// The loss scale and the skipped steps, one by one.
+AnalysisRows lossScaleRows(Trace& trace, const Filter& filter) {
+  auto processes = analyzePrecision(trace, filter);
+  if (!processes.ok()) return processes.error();
+  std::vector<CellRow> rows;
+  for (const ProcessPrecision& process : processes.value()) {
+    const Cell rank = rankOf(trace, process.process), pid = pidOf(trace, process.process);
+    auto skipped = process.skippedSteps.begin();
+    const auto addSkipped = [&](TimePoint before) {
+      for (; skipped != process.skippedSteps.end() && *skipped < before; ++skipped) {
+        rows.push_back({rank, pid, textCell("skipped step"), cell(*skipped), nullptr});
+      }
+    };
+    for (const ScaleSample& sample : process.scales) {
+      addSkipped(sample.time);
+      rows.push_back({rank, pid, textCell("loss scale"), cell(sample.time), sample.scale});
+    }
+    addSkipped(kAllTime.end);
+  }
+  return rows;
+}
+
+constexpr const char* kKernelColumns =
+    "rank INTEGER, pid INTEGER, name TEXT, detail TEXT, calls INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, "
+    "min_ns INTEGER, max_ns INTEGER, stddev_ns REAL";
+constexpr const char* kCopyColumns =
+    "rank INTEGER, pid INTEGER, device INTEGER, name TEXT, source TEXT, target TEXT, is_async INTEGER, size TEXT, "
+    "calls "
+    "INTEGER, total_bytes INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns INTEGER, "
+    "stddev_ns REAL, bandwidth_bytes_per_s REAL, best_bytes_per_s REAL, link_bytes_per_s REAL";
+
 constexpr AnalysisTable kTables[] = {
     {"analysis_launch", kLaunchColumns, launchRows<LaunchGrouping::Kernel>},
     {"analysis_launch_by_thread", kLaunchColumns, launchRows<LaunchGrouping::Thread>},
@@ -137,6 +296,25 @@ constexpr AnalysisTable kTables[] = {
      "rank INTEGER, pid INTEGER, device INTEGER, type TEXT, time_ns INTEGER, busy_ns INTEGER, span_ns INTEGER, "
      "communication_by TEXT",
      kernelTypeRows},
+    {"analysis_kernels", kKernelColumns, kernelRows<KernelGrouping::Name>},
+    {"analysis_kernels_by_full_name", kKernelColumns, kernelRows<KernelGrouping::FullName>},
+    {"analysis_kernels_by_mangled_name", kKernelColumns, kernelRows<KernelGrouping::MangledName>},
+    {"analysis_kernels_by_grid", kKernelColumns, kernelRows<KernelGrouping::Grid>},
+    {"analysis_kernels_by_range", kKernelColumns, kernelRows<KernelGrouping::Range>},
+    {"analysis_kernels_by_op", kKernelColumns, kernelRows<KernelGrouping::Operator>},
+    {"analysis_copies", kCopyColumns, copyRows<false>},
+    {"analysis_copies_by_size", kCopyColumns, copyRows<true>},
+    {"analysis_graphs",
+     "rank INTEGER, pid INTEGER, graph INTEGER, launches INTEGER, whole_launches INTEGER, nodes INTEGER, kernels "
+     "INTEGER,"
+     " copies INTEGER, sets INTEGER, total_ns INTEGER, span_ns INTEGER, span_avg_ns REAL, span_median_ns REAL, "
+     "span_min_ns INTEGER, span_max_ns INTEGER, api_ns INTEGER, api_avg_ns REAL",
+     graphRows},
+    {"analysis_precision",
+     "rank INTEGER, pid INTEGER, what TEXT, dtype TEXT, source TEXT, count INTEGER, flops REAL, gpu_ns INTEGER, bytes "
+     "INTEGER, value REAL, time_ns INTEGER, note TEXT",
+     precisionRows},
+    {"analysis_loss_scale", "rank INTEGER, pid INTEGER, what TEXT, time_ns INTEGER, value REAL", lossScaleRows},
 };
 
 }  // namespace

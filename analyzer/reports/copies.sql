@@ -1,11 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies and sets
 -- How much memory was copied or set, from where to where, and how fast?
+-- by: kind, size
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
+-- device: CUDA ordinal
 -- name: direction of the copy, or set
--- source: kind of memory that was read
+-- source: kind of memory that was read; pageable memory makes the copy slower and the call blocking
 -- target: kind of memory that was written
+-- is_async: 1: the call was asynchronous
+-- size: by size: class of the single copies
 -- calls: how many
 -- total_bytes (bytes): sum
 -- avg_bytes (bytes): mean
@@ -16,25 +20,21 @@
 -- max_ns (ns): longest
 -- stddev_ns (ns): sample standard deviation of the durations; empty for one call
 -- bandwidth_bytes_per_s (bytes/s): total bytes / total duration
+-- best_bytes_per_s (bytes/s): of the fastest single copy: what the link gave
+-- link_bytes_per_s (bytes/s): most that the way can carry: for copies inside the device half its memory bandwidth (each byte is read and written), for sets the whole
+-- link_pct (%): bandwidth / link
+-- link_note: why the link's peak is empty
 -- share_pct (%): of the copy and set time of this process
-WITH memory_kind(kind, label) AS (VALUES (1, 'pageable'), (2, 'pinned'), (3, 'device'), (4, 'array'), (5, 'managed')),
-copy_kind(kind, label) AS (VALUES (1, 'HtoD'), (2, 'DtoH'), (3, 'HtoA'), (4, 'AtoH'), (5, 'AtoA'), (6, 'AtoD'), (7, 'DtoA'),
-                                  (8, 'DtoD'), (9, 'HtoH'), (10, 'PtoP')),
-work AS (
-  SELECT process_id, copy_kind, source_kind, target_kind, bytes, duration_ns FROM memory_copy WHERE flags & 1 = 0
-  UNION ALL
-  SELECT process_id, -1, NULL, memory_kind, bytes, duration_ns FROM memory_set WHERE flags & 1 = 0),
-grouped AS (
-  SELECT process_id, copy_kind, source_kind, target_kind, count(*) AS calls, sum(bytes) AS total_bytes, avg(bytes) AS avg_bytes,
-         sum(duration_ns) AS total_ns, avg(duration_ns) AS avg_ns, median(duration_ns) AS median_ns, min(duration_ns) AS min_ns,
-         max(duration_ns) AS max_ns, stddev(duration_ns) AS stddev_ns
-  FROM work GROUP BY process_id, copy_kind, source_kind, target_kind)
-SELECT p.rank, p.pid, CASE g.copy_kind WHEN -1 THEN 'set' ELSE 'copy ' || coalesce(c.label, 'unknown') END AS name,
-       CASE g.copy_kind WHEN -1 THEN NULL ELSE coalesce(a.label, 'unknown') END AS source, coalesce(b.label, 'unknown') AS target,
-       calls, total_bytes, avg_bytes, total_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns,
-       1e9 * total_bytes / nullif(total_ns, 0) AS bandwidth_bytes_per_s,
-       100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY process_id), 0) AS share_pct
-FROM grouped g JOIN process p ON p.id = g.process_id LEFT JOIN copy_kind c ON c.kind = g.copy_kind
-     LEFT JOIN memory_kind a ON a.kind = g.source_kind LEFT JOIN memory_kind b ON b.kind = g.target_kind
-WHERE :rank IS NULL OR p.rank = :rank
-ORDER BY p.rank IS NULL, p.rank, p.id, total_ns DESC, name;
+WITH chosen AS (
+  SELECT * FROM analysis_copies(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'kind') = 'kind'
+  UNION ALL SELECT * FROM analysis_copies_by_size(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'size')
+SELECT rank, pid, device, name, source, target, is_async, size, calls, total_bytes, 1.0 * total_bytes / calls AS avg_bytes, total_ns,
+       avg_ns, median_ns, min_ns, max_ns, stddev_ns, bandwidth_bytes_per_s, best_bytes_per_s, link_bytes_per_s,
+       100.0 * bandwidth_bytes_per_s / link_bytes_per_s AS link_pct,
+       CASE WHEN link_bytes_per_s IS NULL
+            THEN 'cannot say: the recording does not tell the peak of ' ||
+                 CASE name WHEN 'copy HtoD' THEN 'PCIe' WHEN 'copy DtoH' THEN 'PCIe' WHEN 'copy PtoP' THEN 'NVLink or PCIe'
+                           WHEN 'copy DtoD' THEN 'the device''s memory' WHEN 'set' THEN 'that memory' ELSE 'this way' END
+            ELSE '' END AS link_note,
+       100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY rank, pid), 0) AS share_pct
+FROM chosen ORDER BY rank IS NULL, rank, pid, total_ns DESC, name;

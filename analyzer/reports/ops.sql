@@ -21,6 +21,6 @@ WITH chosen AS (
   UNION ALL
   SELECT * FROM analysis_ops_by_shape(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'shape')
 SELECT rank, pid, name, shape, source, calls, cpu_self_ns, cpu_total_ns, cpu_avg_ns,
-       100.0 * cpu_self_ns / nullif(sum(cpu_self_ns) OVER (PARTITION BY pid), 0) AS cpu_self_pct, gpu_self_ns, gpu_total_ns,
-       100.0 * gpu_self_ns / nullif(sum(gpu_self_ns) OVER (PARTITION BY pid), 0) AS gpu_self_pct, gpu_events
+       100.0 * cpu_self_ns / nullif(sum(cpu_self_ns) OVER (PARTITION BY rank, pid), 0) AS cpu_self_pct, gpu_self_ns, gpu_total_ns,
+       100.0 * gpu_self_ns / nullif(sum(gpu_self_ns) OVER (PARTITION BY rank, pid), 0) AS gpu_self_pct, gpu_events
 FROM chosen ORDER BY rank IS NULL, rank, pid, gpu_self_ns DESC, cpu_self_ns DESC, name;

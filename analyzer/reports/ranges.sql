@@ -33,8 +33,9 @@ WITH chosen AS (
   SELECT * FROM analysis_ranges_by_instance(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'instance'
   UNION ALL
   SELECT * FROM analysis_ranges_all_threads(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'all_threads'),
-sums AS (SELECT rank, pid, sum(total_ns) AS range_ns FROM chosen GROUP BY rank, pid)
-SELECT rank, pid, domain, name, depth, start_ns, calls, open, total_ns, self_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns,
-       100.0 * total_ns / nullif((SELECT range_ns FROM sums s WHERE s.pid = chosen.pid AND s.rank IS chosen.rank), 0) AS share_pct,
-       gpu_events, gpu_span_ns, gpu_busy_ns, gpu_total_ns, gpu_span_avg_ns, gpu_span_median_ns, gpu_span_max_ns
-FROM chosen;
+sums AS MATERIALIZED (SELECT rank, pid, sum(total_ns) AS range_ns FROM chosen GROUP BY rank, pid)
+SELECT c.rank, c.pid, domain, name, depth, start_ns, calls, open, total_ns, self_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns,
+       100.0 * total_ns / nullif(range_ns, 0) AS share_pct, gpu_events, gpu_span_ns, gpu_busy_ns, gpu_total_ns, gpu_span_avg_ns,
+       gpu_span_median_ns, gpu_span_max_ns
+-- CROSS keeps the order of `chosen`.
+FROM chosen c CROSS JOIN sums s ON s.pid = c.pid AND s.rank IS c.rank;

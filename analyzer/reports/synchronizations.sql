@@ -1,0 +1,26 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Synchronizations
+-- Who waited for the device, where in the code, for what, how long, and how long was the device idle because of it?
+-- by: site, call, thread, instance
+-- rank: rank of the process; empty when the program set none
+-- pid: process id
+-- tid: thread that waited; empty by call, or when the call is not in the trace
+-- api: function; empty by thread
+-- waits_for: device, stream, event, or copy (a copy that blocks until it is done); empty by thread
+-- stream: CUPTI's stream id, where one is told
+-- in_range: innermost range around the call
+-- op: innermost framework operator around the call
+-- start_ns (ns): by instance: since the session's start
+-- waits: how often
+-- total_ns (ns): sum of the waits
+-- avg_ns (ns): mean
+-- median_ns (ns): median
+-- max_ns (ns): longest
+-- gpu_idle_ns (ns): the device's idle time (all streams) from the wait's start to the GPU start of what the same thread launched next, or to its next wait; waits of several threads at once have it each; empty: not known
+WITH chosen AS (
+  SELECT * FROM analysis_synchronizations(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'site') = 'site'
+  UNION ALL SELECT * FROM analysis_synchronizations_by_call(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'call'
+  UNION ALL SELECT * FROM analysis_synchronizations_by_thread(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'thread'
+  UNION ALL SELECT * FROM analysis_synchronizations_by_instance(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'instance')
+SELECT rank, pid, tid, api, waits_for, stream, in_range, op, start_ns, waits, total_ns, avg_ns, median_ns, max_ns, gpu_idle_ns
+FROM chosen;

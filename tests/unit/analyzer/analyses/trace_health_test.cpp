@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/trace_health.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::test {
+namespace {
+
+const HealthFinding* find(const std::vector<HealthFinding>& findings, std::string_view check) {
+  for (const HealthFinding& finding : findings) {
+    if (finding.check == check) return &finding;
+  }
+  return nullptr;
+}
+
+TEST(Health, OfABadRecordingComesWorstFirst) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace, 1, 4);
+    trace.addDiagnostic(rank.process, "error", "cupti", "ring_full", 12, "12 events were lost.");
+    trace.addPlugin(rank.process, "nccl", "off");
+    trace.addPlugin(rank.process, "nvtx", "on");
+    trace.addApiCall(rank.process, rank.thread, 0, 5, "cudaLaunchKernel", 1);
+    trace.addApiCall(rank.process, rank.thread, 10, 5, "cudaLaunchKernel", 2);
+    trace.addKernel(rank.work(20, 5, 1), "a");
+    trace.addKernel(rank.work(30, 5, 9), "launch is lost");
+    trace.addKernel(rank.work(0, 0, 3, 1), "untimed");
+    trace.finish(false);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto findings = valueOf(checkHealth(trace, {}));
+  EXPECT_EQ(findings.front().severity, Severity::Error);
+  EXPECT_EQ(find(findings, "file_complete")->severity, Severity::Error);
+  EXPECT_EQ(find(findings, "diagnostic")->subject, "cupti/ring_full");
+  EXPECT_EQ(find(findings, "plugin_off")->subject, "nccl");
+  EXPECT_EQ(find(findings, "missing_ranks")->value, 3.0);
+  EXPECT_THAT(find(findings, "missing_ranks")->message, testing::HasSubstr("0, 2, 3"));
+  EXPECT_EQ(find(findings, "launched_work")->value, 50.0);
+  EXPECT_EQ(find(findings, "launches_with_work")->value, 50.0);
+  EXPECT_EQ(find(findings, "untimed_events")->value, 1.0);
+}
+
+TEST(Health, WithoutRanksItCannotSayWhetherOneIsMissing) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    trace.addProcess({});
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  EXPECT_EQ(find(valueOf(checkHealth(trace, {})), "missing_ranks")->severity, Severity::CannotSay);
+}
+
+TEST(Health, CoverageOfEachStep) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (const int64_t at : {0, 1000}) {
+      trace.addRange(rank.process, rank.thread, at, 100, "step");
+      const int64_t correlation = trace.newCorrelation();
+      trace.addApiCall(rank.process, rank.thread, at + 5, 5, "cudaLaunchKernel", correlation);
+      trace.addKernel(rank.work(at + 20, 200, correlation), "a");
+      trace.addKernel(rank.work(at + 50, 5), "no launch");
+      trace.addApiCall(rank.process, rank.thread, at + 15, 5, "cudaLaunchKernel", trace.newCorrelation());
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto steps = valueOf(measureCoverage(trace, {}));
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[1].gpuEventCount, 2);
+  EXPECT_EQ(steps[1].withoutLaunchCount, 1);
+  EXPECT_EQ(steps[1].launchCount, 2);
+  EXPECT_EQ(steps[1].withoutWorkCount, 1);
+}
+
+}  // namespace
+}  // namespace plumb::test
