@@ -17,7 +17,7 @@
 #include "analyzer/analyses/kernel_tables.h"
 #include "analyzer/analyses/memory_tables.h"
 #include "analyzer/analyses/roofline_tables.h"
-#include "analyzer/analyses/steps.h"
+#include "analyzer/analyses/steps_tables.h"
 #include "analyzer/analyses/stuck_tables.h"
 #include "analyzer/analyses/windows.h"
 
@@ -35,32 +35,6 @@ AnalysisRows breakdownRows(Trace& trace, const Filter& filter) {
                     cell(b.memory), cell(b.exposedMemory), cell(b.idle),
                     textCell(device.communicationSource == CommunicationSource::Records ? "records" : "names"),
                     device.untimedEventCount});
-  }
-  return rows;
-}
-
-AnalysisRows stepRows(Trace& trace, const Filter& filter) {
-  auto ranks = findSteps(trace);
-  if (!ranks.ok()) return ranks.error();
-  std::vector<CellRow> rows;
-  for (const RankSteps& rank : ranks.value()) {
-    if (filter.rank && rank.rank != filter.rank) continue;
-    for (const Step& step : rank.steps) {
-      if (filter.step && step.number != *filter.step) continue;
-      CellRow row;
-      for (Cell value : {cell(rank.rank), pidOf(trace, rank.process), Cell(step.number), Cell(int64_t{step.isWarmup}),
-                         cell(step.host.length())}) {
-        row.push_back(std::move(value));
-      }
-      if (step.gpu) {
-        const Breakdown& b = *step.gpu;
-        for (Cell value : {Cell(b.window.start.ns()), cell(b.span), cell(b.busy), cell(b.compute),
-                           cell(b.communication), cell(b.exposedCommunication), cell(b.exposedMemory), cell(b.idle)}) {
-          row.push_back(std::move(value));
-        }
-      }
-      rows.push_back(std::move(row));
-    }
   }
   return rows;
 }
@@ -95,12 +69,6 @@ constexpr AnalysisTable kTables[] = {
      "INTEGER,"
      " communication_by TEXT, untimed INTEGER",
      breakdownRows},
-    {"analysis_steps",
-     "rank INTEGER, pid INTEGER, step INTEGER, warmup INTEGER, host_ns INTEGER, start_ns INTEGER, span_ns INTEGER, "
-     "busy_ns INTEGER,"
-     " compute_ns INTEGER, communication_ns INTEGER, exposed_communication_ns INTEGER, exposed_memory_ns INTEGER, "
-     "idle_ns INTEGER",
-     stepRows},
 };
 
 }  // namespace
@@ -125,7 +93,7 @@ Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
 Status registerAnalysisTables(Trace& trace) {
   const std::span<const AnalysisTable> kFamilies[] = {kTables,        collectivesTables(), hostTables(),
                                                       kernelTables(), idleTables(),        stuckTables(),
-                                                      htaTables(),    memoryTables(),      rooflineTables()};
+                                                      htaTables(), stepsTables(),    memoryTables(),      rooflineTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
       Status added =

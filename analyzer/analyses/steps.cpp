@@ -8,7 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/analyses/device_events.h"
 #include "analyzer/analyses/launches.h"
+#include "analyzer/analyses/period_steps.h"
 
 namespace plumb {
 namespace {
@@ -48,10 +50,6 @@ Result<std::vector<RankSteps>> loadStepRanges(Trace& trace) {
     steps.steps.push_back(step);
   }
   if (const Status status = row.status(); !status.ok()) return status.error();
-  std::stable_sort(result.begin(), result.end(), [](const RankSteps& a, const RankSteps& b) {
-    return std::make_tuple(!a.rank, a.rank.value_or(0), a.process) <
-           std::make_tuple(!b.rank, b.rank.value_or(0), b.process);
-  });
   return result;
 }
 
@@ -85,6 +83,95 @@ void summarize(RankSteps& rank) {
   if (times.empty()) return;
   rank.statistics =
       StepStatistics{static_cast<int64_t>(times.size()), median(times), percentile(times, 0.1), percentile(times, 0.9)};
+}
+
+// The GPU side of declared steps.
+Status addGpuWork(Trace& trace, std::vector<RankSteps>& ranks, const std::vector<GpuActivity>& activities) {
+  auto launches = LaunchIndex::load(trace);
+  if (!launches.ok()) return launches.error();
+  auto classifier = CommunicationClassifier::load(trace);
+  if (!classifier.ok()) return classifier.error();
+  std::map<ProcessId, RankSteps*> byProcess;
+  for (RankSteps& rank : ranks) byProcess[rank.process] = &rank;
+  std::map<std::pair<ProcessId, DeviceId>, std::vector<StepWork>> work;
+  const Status read = forEachGpuEvent(trace, classifier.value(), [&](const GpuEvent& event) {
+    const auto rank = byProcess.find(event.process);
+    if (rank == byProcess.end() || !event.isTimed) return;
+    const Launch* launch = launches.value().find(event.process, event.correlation);
+    if (!launch) return;
+    const std::ptrdiff_t step = stepAt(rank->second->steps, launch->start);
+    if (step < 0) return;
+    std::vector<StepWork>& steps = work[{event.process, event.device}];
+    steps.resize(rank->second->steps.size());
+    StepWork& mine = steps[static_cast<size_t>(step)];
+    mine.hull.start = mine.count ? std::min(mine.hull.start, event.time.start) : event.time.start;
+    mine.hull.end = mine.count ? std::max(mine.hull.end, event.time.end) : event.time.end;
+    ++mine.count;
+  });
+  if (!read.ok()) return read.error();
+
+  std::map<ProcessId, int64_t> mostWork;
+  for (const GpuActivity& activity : activities) {
+    const auto steps = work.find({activity.process, activity.device});
+    if (steps == work.end()) continue;
+    int64_t count = 0;
+    for (const StepWork& step : steps->second) count += step.count;
+    if (count <= mostWork[activity.process]) continue;
+    mostWork[activity.process] = count;
+    RankSteps& rank = *byProcess[activity.process];
+    rank.device = activity.device;
+    for (size_t i = 0; i < rank.steps.size(); ++i) {
+      const StepWork& mine = steps->second[i];
+      rank.steps[i].gpuEventCount = mine.count;
+      rank.steps[i].gpu = mine.count ? std::optional(breakDown(activity, mine.hull)) : std::nullopt;
+    }
+  }
+  return Unit{};
+}
+
+Status addPeriods(Trace& trace, std::vector<RankSteps>& ranks, const std::vector<GpuActivity>& activities) {
+  auto periods = findPeriodSteps(trace);
+  if (!periods.ok()) return periods.error();
+  for (const auto& [process, period] : periods.value()) {
+    const auto activity = std::ranges::find_if(activities, [&, id = process, device = period.device](const auto& a) {
+      return a.process == id && a.device == device;
+    });
+    if (activity == activities.end()) continue;
+    RankSteps rank;
+    rank.process = process;
+    rank.rank = activity->rank;
+    rank.device = period.device;
+    rank.source = StepSource::Period;
+    for (const PeriodStep& repetition : period.steps) {
+      Step step;
+      step.number = static_cast<int64_t>(rank.steps.size());
+      step.host = repetition.host;
+      step.gpu = breakDown(*activity, repetition.gpu);
+      step.gpuEventCount = repetition.eventCount;
+      rank.steps.push_back(step);
+    }
+    ranks.push_back(std::move(rank));
+  }
+  return Unit{};
+}
+
+// How many GPU events of the rank's device start in each step's span.
+Status countWithin(Trace& trace, std::vector<RankSteps>& ranks) {
+  auto timelines = loadDeviceTimelines(trace);
+  if (!timelines.ok()) return timelines.error();
+  for (const DeviceTimeline& timeline : timelines.value()) {
+    for (RankSteps& rank : ranks) {
+      if (rank.process != timeline.process || rank.device != timeline.device) continue;
+      const auto before = [&](TimePoint t) {
+        return std::partition_point(timeline.events.begin(), timeline.events.end(),
+                                    [&](const DeviceEvent& event) { return event.time.start < t; });
+      };
+      for (Step& step : rank.steps) {
+        if (step.gpu) step.gpuEventsWithin = before(step.gpu->window.end) - before(step.gpu->window.start);
+      }
+    }
+  }
+  return Unit{};
 }
 
 }  // namespace
@@ -122,52 +209,23 @@ size_t countWarmup(const std::vector<Duration>& stepTimes) {
   return count;
 }
 
+const char* nameOf(StepSource source) { return source == StepSource::Declared ? "declared" : "period"; }
+
 Result<std::vector<RankSteps>> findSteps(Trace& trace) {
   auto found = loadStepRanges(trace);
-  if (!found.ok() || found.value().empty()) return found;
+  if (!found.ok()) return found;
   std::vector<RankSteps>& ranks = found.value();
-
-  auto launches = LaunchIndex::load(trace);
-  if (!launches.ok()) return launches.error();
-  auto classifier = CommunicationClassifier::load(trace);
-  if (!classifier.ok()) return classifier.error();
-  std::map<ProcessId, RankSteps*> byProcess;
-  for (RankSteps& rank : ranks) byProcess[rank.process] = &rank;
-  std::map<std::pair<ProcessId, DeviceId>, std::vector<StepWork>> work;
-  const Status read = forEachGpuEvent(trace, classifier.value(), [&](const GpuEvent& event) {
-    const auto rank = byProcess.find(event.process);
-    if (rank == byProcess.end() || !event.isTimed) return;
-    const Launch* launch = launches.value().find(event.process, event.correlation);
-    if (!launch) return;
-    const std::ptrdiff_t step = stepAt(rank->second->steps, launch->start);
-    if (step < 0) return;
-    std::vector<StepWork>& steps = work[{event.process, event.device}];
-    steps.resize(rank->second->steps.size());
-    StepWork& mine = steps[static_cast<size_t>(step)];
-    mine.hull.start = mine.count ? std::min(mine.hull.start, event.time.start) : event.time.start;
-    mine.hull.end = mine.count ? std::max(mine.hull.end, event.time.end) : event.time.end;
-    ++mine.count;
-  });
-  if (!read.ok()) return read.error();
-
   auto activities = loadGpuActivity(trace);
   if (!activities.ok()) return activities.error();
-  std::map<ProcessId, int64_t> mostWork;
-  for (const GpuActivity& activity : activities.value()) {
-    const auto steps = work.find({activity.process, activity.device});
-    if (steps == work.end()) continue;
-    int64_t count = 0;
-    for (const StepWork& step : steps->second) count += step.count;
-    if (count <= mostWork[activity.process]) continue;
-    mostWork[activity.process] = count;
-    RankSteps& rank = *byProcess[activity.process];
-    rank.device = activity.device;
-    for (size_t i = 0; i < rank.steps.size(); ++i) {
-      const StepWork& mine = steps->second[i];
-      rank.steps[i].gpuEventCount = mine.count;
-      rank.steps[i].gpu = mine.count ? std::optional(breakDown(activity, mine.hull)) : std::nullopt;
-    }
+  if (!ranks.empty()) {
+    if (const Status added = addGpuWork(trace, ranks, activities.value()); !added.ok()) return added.error();
   }
+  if (const Status added = addPeriods(trace, ranks, activities.value()); !added.ok()) return added.error();
+  if (const Status counted = countWithin(trace, ranks); !counted.ok()) return counted.error();
+  std::stable_sort(ranks.begin(), ranks.end(), [](const RankSteps& a, const RankSteps& b) {
+    return std::make_tuple(!a.rank, a.rank.value_or(0), a.process) <
+           std::make_tuple(!b.rank, b.rank.value_or(0), b.process);
+  });
   for (RankSteps& rank : ranks) summarize(rank);
   return found;
 }

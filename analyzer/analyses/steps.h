@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps: time per step, and where it went. A step is a declared range (view `steps`). Its GPU span is from the
+// Training steps: time per step, and where it went. A step is a declared range (view `steps`), or in a process without
+// one a repetition of its kernels (period_steps.h). A declared step's GPU span is from the
 // first start to the last end of the GPU work whose launch call began inside the step's host range, on any thread of
 // the process; its breakdown is over that window.
 #pragma once
@@ -13,12 +14,16 @@
 
 namespace plumb {
 
+enum class StepSource : uint8_t { Declared, Period };
+[[nodiscard]] const char* nameOf(StepSource source);  // "declared" "period"
+
 struct Step {
-  int64_t number = 0;  // counts from 0 within its process
-  RangeId range;
-  Interval host;
+  int64_t number = 0;            // counts from 0 within its process
+  RangeId range;                 // 0 of a repetition
+  Interval host;                 // of a repetition: the launches
   std::optional<Breakdown> gpu;  // none: no GPU work is known to have been launched in it
-  int64_t gpuEventCount = 0;
+  int64_t gpuEventCount = 0;     // known to have been launched in it
+  int64_t gpuEventsWithin = 0;   // that start in its GPU span, wherever they were launched
   bool isWarmup = false;
 };
 
@@ -32,6 +37,7 @@ struct RankSteps {
   ProcessId process;
   std::optional<int64_t> rank;
   std::optional<DeviceId> device;  // the one with the most work launched in steps
+  StepSource source = StepSource::Declared;
   std::vector<Step> steps;
   int64_t warmupCount = 0;
   int64_t openCount = 0;                     // step ranges that never ended: not in `steps`
@@ -42,7 +48,7 @@ struct RankSteps {
 // The rule by which the first steps are called warm-up, as a sentence for the user.
 [[nodiscard]] const char* warmupRule();
 
-// Processes with at least one step range, in order of rank.
+// Processes with at least one step, in order of rank.
 [[nodiscard]] Result<std::vector<RankSteps>> findSteps(Trace& trace);
 
 // How many leading values differ from the rest (the rule above). Pure.

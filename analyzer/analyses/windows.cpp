@@ -10,13 +10,14 @@
 
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/analyses/launches.h"
+#include "analyzer/analyses/period_steps.h"
 
 namespace plumb {
 namespace {
 
 using RangesByProcess = std::map<ProcessId, std::vector<Interval>>;
 
-Result<RangesByProcess> rangesOf(Trace& trace, const Filter& filter) {
+Result<RangesByProcess> rangesOf(Trace& trace, const Filter& filter, bool isEmptyAllowed) {
   auto rows = filter.step ? trace.query("SELECT process_id, start_ns, duration_ns FROM steps WHERE step = ?1")
                           : trace.query(
                                 "SELECT process_id, start_ns, duration_ns FROM main.range WHERE name_id IN"
@@ -34,7 +35,7 @@ Result<RangesByProcess> rangesOf(Trace& trace, const Filter& filter) {
     ranges[row.id<ProcessId>(0)].push_back(intervalOf(row.integer(1), row.integer(2)));
   }
   if (const Status status = row.status(); !status.ok()) return status.error();
-  if (ranges.empty()) {
+  if (ranges.empty() && !(filter.step && isEmptyAllowed)) {
     return filter.step
                ? Error{fmt::format("No process has a step {} (or it has no end): `plumb report steps` lists them.",
                                    *filter.step)}
@@ -100,7 +101,16 @@ Result<std::vector<ProcessWindows>> findWindows(Trace& trace, const Filter& filt
         fmt::format("There is no rank {} in {}: `plumb summary` lists the ranks.", *filter.rank, trace.path())};
   }
   const auto restrict = [&](const Filter& part) -> Status {
-    auto ranges = rangesOf(trace, part);
+    std::map<ProcessId, PeriodStep> repetitions;
+    if (part.step) {
+      auto periods = findPeriodSteps(trace);
+      if (!periods.ok()) return periods.error();
+      for (const auto& [process, period] : periods.value()) {
+        const auto number = static_cast<size_t>(*part.step);
+        if (*part.step >= 0 && number < period.steps.size()) repetitions[process] = period.steps[number];
+      }
+    }
+    auto ranges = rangesOf(trace, part, !repetitions.empty());
     if (!ranges.ok()) return ranges.error();
     auto gpu = gpuOf(trace, ranges.value());
     if (!gpu.ok()) return gpu.error();
@@ -109,6 +119,10 @@ Result<std::vector<ProcessWindows>> findWindows(Trace& trace, const Filter& filt
       window.host =
           intersect(window.host, mine == ranges.value().end() ? IntervalSet() : IntervalSet::unionOf(mine->second));
       window.gpu = intersect(window.gpu, gpu.value()[window.process]);
+      const auto repetition = repetitions.find(window.process);
+      if (repetition == repetitions.end()) continue;
+      window.host = IntervalSet::unionOf({repetition->second.host}).clipped(limit);
+      window.gpu = IntervalSet::unionOf({repetition->second.gpu}).clipped(limit);
     }
     return Unit{};
   };

@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Steps
--- How long did each training step take, and where did its time go?
+-- How long did each training step take, where did its time go, and how much do steps differ?
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
--- step: counts from 0 within its process
--- warmup: 1: differs from the steady steps, left out of the summary's medians
--- host_ns (ns): duration of the declared range on the host
+-- step: counts from 0 within its process; empty in the summary's rows
+-- statistic: step, or of the steady steps of a rank: median, p10, p90 (of each column for itself)
+-- source: declared (a range called step, ProfilerStep#N or step N), or period: nothing was declared, and the steps are the repetitions of the kernels on the busiest stream
+-- warmup: 1: differs from the steady steps, left out of the statistics
+-- host_ns (ns): duration of the declared range on the host; empty for a period
 -- start_ns (ns): first start of the GPU work launched in the step
 -- span_ns (ns): from there to its last end; empty: no GPU work is known to have been launched in it
 -- busy_ns (ns): union of all GPU work in the span
@@ -14,6 +16,20 @@
 -- exposed_communication_ns (ns): communication without compute at the same time
 -- exposed_memory_ns (ns): copies and sets without compute or communication at the same time
 -- idle_ns (ns): span - busy
-SELECT rank, pid, step, warmup, host_ns, start_ns, span_ns, busy_ns, compute_ns, communication_ns, exposed_communication_ns,
-       exposed_memory_ns, idle_ns
-FROM analysis_steps WHERE :rank IS NULL OR rank = :rank;
+-- coverage_pct (%): of the GPU work that starts in the span, what is known to have been launched in the step, by count
+-- steps: how many the row is about
+WITH found AS MATERIALIZED (SELECT * FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns)),
+wanted(statistic, place, p) AS (VALUES ('median', 1, 50), ('p10', 2, 10), ('p90', 3, 90))
+SELECT rank, pid, step, statistic, source, warmup, host_ns, start_ns, span_ns, busy_ns, compute_ns, communication_ns,
+       exposed_communication_ns, exposed_memory_ns, idle_ns, coverage_pct, steps
+FROM (
+  SELECT rank, pid, step, 'step' AS statistic, 0 AS place, source, warmup, host_ns, start_ns, span_ns, busy_ns, compute_ns, communication_ns,
+         exposed_communication_ns, exposed_memory_ns, idle_ns, coverage_pct, 1 AS steps
+  FROM found
+  UNION ALL
+  SELECT rank, pid, NULL, statistic, place, source, 0, CAST(percentile(host_ns, p) AS INTEGER), NULL, CAST(percentile(span_ns, p) AS INTEGER),
+         CAST(percentile(busy_ns, p) AS INTEGER), CAST(percentile(compute_ns, p) AS INTEGER),
+         CAST(percentile(communication_ns, p) AS INTEGER), CAST(percentile(exposed_communication_ns, p) AS INTEGER),
+         CAST(percentile(exposed_memory_ns, p) AS INTEGER), CAST(percentile(idle_ns, p) AS INTEGER), percentile(coverage_pct, p), count(*)
+  FROM found, wanted WHERE warmup = 0 GROUP BY rank, pid, source, statistic)
+ORDER BY rank IS NULL, rank, pid, place, step;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/steps_tables.h"
+
+#include <algorithm>
+
+#include "analyzer/analyses/steps.h"
+#include "analyzer/analyses/windows.h"
+
+namespace plumb {
+namespace {
+
+bool holds(const IntervalSet& windows, TimePoint t) {
+  return std::ranges::any_of(windows.parts(), [t](const Interval& part) { return part.contains(t); });
+}
+
+CellRow rowOf(const Trace& trace, const RankSteps& rank, const Step& step) {
+  CellRow row{cell(rank.rank),
+              pidOf(trace, rank.process),
+              ordinalOf(trace, rank.device),
+              step.number,
+              textCell(nameOf(rank.source)),
+              int64_t{step.isWarmup},
+              rank.source == StepSource::Declared ? cell(step.host.length()) : Cell(nullptr)};
+  if (!step.gpu) return row;
+  const Breakdown& b = *step.gpu;
+  const double within = static_cast<double>(std::max<int64_t>(step.gpuEventsWithin, 1));
+  for (const Cell& value :
+       {cell(b.window.start), cell(b.span), cell(b.busy), cell(b.compute), cell(b.communication), cell(b.overlap),
+        cell(b.exposedCommunication), cell(b.memory), cell(b.exposedMemory), cell(b.idle), Cell(step.gpuEventCount),
+        Cell(std::min(100.0, 100.0 * static_cast<double>(step.gpuEventCount) / within))}) {
+    row.push_back(value);
+  }
+  return row;
+}
+
+// A step belongs to the filter when it begins inside its windows, on the GPU or else on the host.
+AnalysisRows stepRows(Trace& trace, const Filter& filter) {
+  Filter rest = filter;
+  rest.step.reset();
+  auto windows = findWindows(trace, rest);
+  if (!windows.ok()) return windows.error();
+  auto ranks = findSteps(trace);
+  if (!ranks.ok()) return ranks.error();
+  std::vector<CellRow> rows;
+  for (const RankSteps& rank : ranks.value()) {
+    const auto mine = std::ranges::find(windows.value(), rank.process, &ProcessWindows::process);
+    if (mine == windows.value().end()) continue;
+    for (const Step& step : rank.steps) {
+      if (filter.step && step.number != *filter.step) continue;
+      if (!(step.gpu ? holds(mine->gpu, step.gpu->window.start) : holds(mine->host, step.host.start))) continue;
+      rows.push_back(rowOf(trace, rank, step));
+    }
+  }
+  return rows;
+}
+
+constexpr AnalysisTable kTables[] = {
+    {"analysis_steps",
+     "rank INTEGER, pid INTEGER, device INTEGER, step INTEGER, source TEXT, warmup INTEGER, host_ns INTEGER,"
+     " start_ns INTEGER, span_ns INTEGER, busy_ns INTEGER, compute_ns INTEGER, communication_ns INTEGER,"
+     " overlap_ns INTEGER, exposed_communication_ns INTEGER, memory_ns INTEGER, exposed_memory_ns INTEGER,"
+     " idle_ns INTEGER, gpu_events INTEGER, coverage_pct REAL",
+     stepRows},
+};
+
+}  // namespace
+
+std::span<const AnalysisTable> stepsTables() noexcept { return kTables; }
+
+}  // namespace plumb
