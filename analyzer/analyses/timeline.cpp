@@ -50,7 +50,7 @@ class Loader {
     addProcesses();
     for (const auto part :
          {&Loader::countRows, &Loader::loadCollectives, &Loader::loadKernels, &Loader::loadCopies, &Loader::loadSets,
-          &Loader::loadApiCalls, &Loader::loadRanges, &Loader::loadCalls, &Loader::loadSteps}) {
+          &Loader::loadApiCalls, &Loader::loadOsCalls, &Loader::loadRanges, &Loader::loadCalls, &Loader::loadSteps}) {
       if (const Status status = (this->*part)(); !status.ok()) return status.error();
     }
     closeOpenRanges();
@@ -98,7 +98,8 @@ class Loader {
     m_rows = 1;
     for (const char* sql :
          {"SELECT max(id) FROM kernel", "SELECT max(id) FROM memory_copy", "SELECT max(id) FROM memory_set",
-          "SELECT max(id) FROM api_call", "SELECT max(id) FROM range", "SELECT max(id) FROM collective"}) {
+          "SELECT max(id) FROM api_call", "SELECT max(id) FROM range", "SELECT max(id) FROM collective",
+          "SELECT max(id) FROM os_call"}) {
       auto statement = m_trace.query(sql);
       if (!statement.ok()) return statement.error();
       if (statement.value().next()) m_rows += std::max<int64_t>(0, statement.value().integer(0));
@@ -170,7 +171,9 @@ class Loader {
       draft.label = isMain ? "main thread" : "thread " + std::to_string(tid);
       if (!isMain && found != m_threads.end() && !found->second->name.empty())
         draft.label = found->second->name + " (" + std::to_string(tid) + ")";
-      draft.label += kind == TrackKind::kRanges ? " · NVTX" : " · CUDA API";
+      draft.label += kind == TrackKind::kRanges    ? " · NVTX"
+                     : kind == TrackKind::kOsCalls ? " · operating system"
+                                                   : " · CUDA API";
     }
     return draft.slices;
   }
@@ -279,6 +282,16 @@ class Loader {
           threadTrack(s.integer(0), s.integer(1), TrackKind::kApiCalls)
               .push_back({s.integer(2), s.integer(3), s.integer(4), s.integer(5), name, note,
                           waits ? SliceKind::kSynchronization : SliceKind::kApiCall});
+        });
+  }
+
+  Status loadOsCalls() {
+    return forEach(
+        "SELECT process_id, thread_id, start_ns, duration_ns, id, name_id FROM os_call", [this](const Statement& s) {
+          if (!usable(s.integer(0), s.integer(2), s.integer(3))) return;
+          threadTrack(s.integer(0), s.integer(1), TrackKind::kOsCalls)
+              .push_back(
+                  {s.integer(2), s.integer(3), s.integer(4), -1, nameOf(s.id<StringId>(5)), 0, SliceKind::kOsCall});
         });
   }
 
@@ -449,6 +462,8 @@ const char* detailQuery(SliceKind kind) {
       return "SELECT * FROM ranges WHERE id = ?1";
     case SliceKind::kCollective:
       return "SELECT * FROM collectives WHERE id = ?1";
+    case SliceKind::kOsCall:
+      return "SELECT * FROM os_calls WHERE id = ?1";
   }
   return "";
 }

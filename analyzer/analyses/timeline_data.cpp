@@ -230,6 +230,8 @@ const char* kindName(SliceKind kind) noexcept {
       return "memory set";
     case SliceKind::kCollective:
       return "collective";
+    case SliceKind::kOsCall:
+      return "operating system call";
   }
   return "event";
 }

@@ -18,7 +18,8 @@ enum class SliceKind : uint8_t {
   kCommunication,
   kCopy,
   kSet,
-  kCollective
+  kCollective,
+  kOsCall
 };
 
 // One event. Half-open: [startNs, startNs + durationNs); a mark has duration 0.
@@ -42,7 +43,7 @@ struct Lane {
 };
 
 // kProjection: a thread's ranges at the time when the work launched in them ran on the device.
-enum class TrackKind : uint8_t { kSteps, kRanges, kApiCalls, kProjection, kStream, kCollectives };
+enum class TrackKind : uint8_t { kSteps, kRanges, kApiCalls, kOsCalls, kProjection, kStream, kCollectives };
 
 struct Track {
   TrackKind kind = TrackKind::kStream;

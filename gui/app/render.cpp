@@ -103,7 +103,7 @@ Fit fitting(const timeline::Timeline& timeline, double height) {
     fit.metrics.laneHeight -= 1;
     fit.metrics.trackGap = std::max(3.0, fit.metrics.trackGap - 0.5);
   }
-  for (const auto& kinds : {std::vector{TrackKind::kRanges, TrackKind::kApiCalls},
+  for (const auto& kinds : {std::vector{TrackKind::kOsCalls}, std::vector{TrackKind::kRanges, TrackKind::kApiCalls},
                             std::vector{TrackKind::kProjection, TrackKind::kCollectives, TrackKind::kSteps}}) {
     if (!tooHigh()) break;
     for (uint32_t p = 0; p < timeline.processes.size(); ++p) {

@@ -10,7 +10,7 @@ namespace plumb::gui {
 using timeline::SliceKind;
 
 std::vector<LegendEntry> legendOf(const timeline::Timeline& timeline) {
-  static constexpr std::array<std::pair<SliceKind, const char*>, 9> kAll{
+  static constexpr std::array<std::pair<SliceKind, const char*>, 10> kAll{
       {{SliceKind::kKernel, "compute kernel"},
        {SliceKind::kCommunication, "communication kernel"},
        {SliceKind::kCopy, "memory copy"},
@@ -18,6 +18,7 @@ std::vector<LegendEntry> legendOf(const timeline::Timeline& timeline) {
        {SliceKind::kCollective, "collective (NCCL)"},
        {SliceKind::kApiCall, "CUDA API call"},
        {SliceKind::kSynchronization, "synchronization"},
+       {SliceKind::kOsCall, "operating system call"},
        {SliceKind::kRange, "NVTX range (coloured by name)"},
        {SliceKind::kStep, "training step"}}};
   std::array<bool, kAll.size()> present{};
