@@ -44,6 +44,7 @@ struct ImportArguments {
   std::vector<std::string> files;
   std::vector<long long> ranks;
   std::string output;
+  bool sizes = false;
 };
 [[nodiscard]] int runImport(const ImportArguments& arguments);
 

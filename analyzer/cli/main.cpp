@@ -135,6 +135,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   CLI::App* import = app.add_subcommand("import", "Make a trace file of other profilers' traces")->group(kFiles);
   import->add_option("FILE", arguments.import.files, "traces; several are the ranks of one run")->required();
   import->add_option("-o,--output", arguments.import.output, "trace file to make")->required();
+  import->add_flag("--sizes", arguments.import.sizes, "also print what each table and index takes of the file");
   import->add_option("--rank", arguments.import.ranks, "the files' ranks, in their order; else read from the traces")
       ->delimiter(',');
   import->footer(

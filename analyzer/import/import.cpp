@@ -53,13 +53,13 @@ bool endsWith(std::string_view text, std::string_view end) {
 std::string whyNot(const std::string& path, std::string_view head) {
   if (head.empty()) return fmt::format("{} is empty; there is nothing to import.", path);
   if (head.substr(0, 15) == "SQLite format 3") {
-    return fmt::format(
-        "{} is an SQLite database. Plumbline's own traces need no import, and Nsight Systems' exports cannot be "
-        "imported yet: {}.",
-        path, kWhatCanBe);
+    return fmt::format("{} is a trace of Plumbline already: it needs no import.", path);
   }
   if (endsWith(path, ".nsys-rep") || endsWith(path, ".qdrep")) {
-    return fmt::format("{} is an Nsight Systems report, which cannot be imported yet: {}.", path, kWhatCanBe);
+    return fmt::format(
+        "{} is a report in Nsight Systems' own format: run nsys export --type sqlite --include-blobs=true {} and import "
+        "the .sqlite file that it writes.",
+        path, path);
   }
   return fmt::format("{} is no trace that can be imported: {}.", path, kWhatCanBe);
 }
@@ -87,6 +87,7 @@ class Import {
     if (const Status done = completeTrace(m_file, shifts()); !done.ok()) {
       return Error{fmt::format("Cannot complete the trace file {}: {}.", m_options.output, done.error().message)};
     }
+    if (m_options.sizes) m_result.sizes = m_file.sizes();
     if (const Status published = m_file.publish(); !published.ok()) return published.error();
     return std::move(m_result);
   }
@@ -195,8 +196,10 @@ class Import {
 
 std::optional<int64_t> rankInName(const std::string& name) {
   static const std::regex kRank("rank[_-]?([0-9]{1,6})", std::regex::icase);
+  // "worker.3.pt.trace.json"; a longer number in that place is a time.
+  static const std::regex kNumber("\\.([0-9]{1,6})\\.pt\\.trace\\.json", std::regex::icase);
   std::smatch found;
-  if (!std::regex_search(name, found, kRank)) return std::nullopt;
+  if (!std::regex_search(name, found, kRank) && !std::regex_search(name, found, kNumber)) return std::nullopt;
   return std::stoll(found[1].str());
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/import/trace_file.h"
 #include "collector/schema/result.h"
 
 namespace plumb::import {
@@ -16,6 +17,7 @@ struct ImportOptions {
   std::vector<int64_t> ranks;      // empty, or one per file; else from the file's content, then from its name
   std::string output;
   std::string version;  // of the program, for meta
+  bool sizes = false;   // say how large each table and index became
   // Called now and then from the calling thread: the file at hand, and how much of it has been read.
   std::function<void(const std::string& file, uint64_t bytes, uint64_t size)> progress;
   // Called once with the name under which the output is being written, for a program that may be interrupted.
@@ -26,6 +28,7 @@ struct ImportResult {
   uint64_t events = 0;                // found in the files, damaged ones included
   uint64_t notStored = 0;             // of those, counted in diagnostics instead
   uint64_t damaged = 0;               // of those
+  std::vector<TableSize> sizes;       // largest first; empty unless asked for
   std::vector<std::string> warnings;  // for the user; also in diagnostics
 };
 

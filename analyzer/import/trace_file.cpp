@@ -123,6 +123,21 @@ KernelNameIds TraceFile::kernelNameIds(const JsonValue& name) {
   return isPlain ? kernelNameIds(name.text) : kernelNameIds(std::string_view(name.toText()));
 }
 
+std::vector<TableSize> TraceFile::sizes() {
+  std::vector<TableSize> sizes;
+  auto rows = database().prepare(
+      "SELECT d.name, coalesce(s.type, 'table') = 'index', sum(d.pgsize),"
+      " sum(CASE WHEN d.pagetype = 'leaf' OR s.type = 'index' THEN d.ncell ELSE 0 END)"
+      " FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name GROUP BY d.name ORDER BY 3 DESC");
+  while (rows.ok() && rows.value().next()) {
+    const auto count = static_cast<uint64_t>(rows.value().integer(3));
+    if (count == 0) continue;
+    sizes.push_back(
+        {rows.value().text(0), rows.value().integer(1) != 0, static_cast<uint64_t>(rows.value().integer(2)), count});
+  }
+  return sizes;
+}
+
 Status TraceFile::publish() {
   m_rows->commit();
   if (m_rows->failed()) return failure(m_rows->failure());

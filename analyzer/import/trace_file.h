@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/import/json.h"
 #include "analyzer/import/row_pipe.h"
@@ -17,6 +18,13 @@ namespace plumb::import {
 
 struct KernelNameIds {
   int64_t full, shortName, mangled;
+};
+
+// What a table or an index takes of the file.
+struct TableSize {
+  std::string name;
+  bool isIndex = false;
+  uint64_t bytes = 0, rows = 0;
 };
 
 class TraceFile {
@@ -40,6 +48,9 @@ class TraceFile {
   [[nodiscard]] KernelNameIds kernelNameIds(std::string_view name);
   [[nodiscard]] KernelNameIds kernelNameIds(const JsonValue& name);
   [[nodiscard]] uint64_t refusedTexts() const noexcept { return m_refusedTexts; }
+
+  // Of what was written so far, largest first; those without rows are left out. Reads the whole file.
+  [[nodiscard]] std::vector<TableSize> sizes();
 
   // Everything has been written: indexes, and the file gets its name.
   [[nodiscard]] Status publish();
