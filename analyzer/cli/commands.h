@@ -50,7 +50,7 @@ struct ImportArguments {
 
 struct ExportArguments {
   std::string file, output;
-  std::string format;          // "chrome" "csv" "parquet" "folded"
+  std::string format;          // "chrome" "csv" "parquet" "nsys" "folded"
   std::string weight = "gpu";  // folded: "gpu" or "host"
   bool force = false;
 };

@@ -148,9 +148,9 @@ void describe(CLI::App& app, Arguments& arguments) {
   CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs")->group(kFiles);
   exporting->add_option("FILE", arguments.exporting.file, "trace file")->required();
   exporting->add_option("-o,--output", arguments.exporting.output, "file or folder to write")->required();
-  exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, folded")
+  exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, nsys, folded")
       ->required()
-      ->check(CLI::IsMember({"chrome", "csv", "parquet", "folded"}));
+      ->check(CLI::IsMember({"chrome", "csv", "parquet", "nsys", "folded"}));
   exporting->add_option("--weight", arguments.exporting.weight, "folded: gpu (default) or host time")
       ->check(CLI::IsMember({"gpu", "host"}));
   exporting->add_flag("--force", arguments.exporting.force, "replace what is there");
@@ -158,6 +158,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       "chrome   trace.json[.gz] for Perfetto; a folder gets a file per rank, as HolisticTraceAnalysis wants them\n"
       "csv      a folder with a file per view\n"
       "parquet  a folder with a dataset per view, partitioned by rank, for DuckDB, Spark, Dask\n"
+      "nsys     an SQLite file with the tables of Nsight Systems' export, for programs that read those\n"
       "folded   stacks for flamegraph.pl, speedscope, inferno\n"
       "Example: plumb export run.sqlite --format chrome -o run.json.gz");
 
