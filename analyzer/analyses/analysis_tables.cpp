@@ -12,6 +12,7 @@
 #include "analyzer/analyses/breakdown.h"
 #include "analyzer/analyses/collectives_tables.h"
 #include "analyzer/analyses/host_tables.h"
+#include "analyzer/analyses/critical_path_tables.h"
 #include "analyzer/analyses/hta/hta_tables.h"
 #include "analyzer/analyses/idle_tables.h"
 #include "analyzer/analyses/kernel_tables.h"
@@ -93,7 +94,7 @@ Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
 Status registerAnalysisTables(Trace& trace) {
   const std::span<const AnalysisTable> kFamilies[] = {kTables,        collectivesTables(), hostTables(),
                                                       kernelTables(), idleTables(),        stuckTables(),
-                                                      htaTables(), stepsTables(),    memoryTables(),      rooflineTables()};
+                                                      htaTables(), stepsTables(), criticalPathTables(),    memoryTables(),      rooflineTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
       Status added =

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The critical path of a run over all its ranks: the chain of work and waits that the run's end depended on, from its
+// first event to its last. Activities and what they begin after:
+//   host   each CUDA call of a thread, and the code between two calls; after what the thread did before
+//   wait   a blocking call, or one that returned after its copy of pageable memory had ended, returns after the work
+//   that it
+//          waits for: of a copy its own, of a wait for a stream the work
+//          of that stream that ended last before it returned, else such work of the process
+//   GPU    after the begin of the call that launched it, the work before it on its stream, and, behind a recorded wait
+//          for an event, the work of the stream where the event was recorded that was launched before that; where the
+//          record does not say which event, the work of the device that ended last before it
+//   collective  its kernels begin as other work does, and finish after the last rank's kernel has begun
+// What the recording contradicts (a cause that ends after its effect begins) is left out. Nothing is known of how
+// threads wait for each other, so a thread's pause counts as host code of that thread.
+// Each moment of the path belongs to one category; they add up to the whole time. Time from a cause's end to its
+// effect's start is launch when the effect is GPU work, else host.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/trace/filter.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+enum class PathCategory : uint8_t { Compute, Communication, Memory, Launch, Host, DataLoading };
+inline constexpr size_t kPathCategoryCount = 6;
+[[nodiscard]] std::string_view nameOf(PathCategory category);  // "compute" "data_loading" …
+
+struct PathSegment {
+  ProcessId process;
+  Interval time;
+  PathCategory category = PathCategory::Host;
+  std::string name;  // kernel, copy, CUDA call or range
+};
+
+// What the run would gain if all kernels of a name were faster, recomputed with everything that depends on them. The
+// host's own code and the lags are taken as they were, so these are bounds.
+struct PathWhatIf {
+  std::string name;
+  int64_t count = 0, countOnPath = 0;
+  Duration total, onPath;
+  Duration savedTwiceAsFast, savedFree;
+};
+
+struct CriticalPath {
+  Duration whole;  // of the window that the path covers
+  std::array<Duration, kPathCategoryCount> byCategory;
+  Duration exposedCommunication;        // sum over devices, in the windows
+  Duration exposedCommunicationOnPath;  // of it, what the run's end depended on
+  int64_t activityCount = 0;
+  std::vector<PathSegment> segments;  // in order, without holes
+  std::vector<PathWhatIf> kernels;    // the names with most time on the path, at most 20
+};
+
+// Of the filter's windows (windows.h); none when nothing was recorded in them. whatIf: also the kernels.
+[[nodiscard]] Result<std::optional<CriticalPath>> findCriticalPath(Trace& trace, const Filter& filter, bool whatIf);
+
+}  // namespace plumb

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/critical_path_tables.h"
+
+#include "analyzer/analyses/critical_path.h"
+
+namespace plumb {
+namespace {
+
+AnalysisRows shareRows(Trace& trace, const Filter& filter) {
+  auto found = findCriticalPath(trace, filter, false);
+  if (!found.ok()) return found.error();
+  std::vector<CellRow> rows;
+  if (!found.value()) return rows;
+  const CriticalPath& path = *found.value();
+  for (size_t i = 0; i < kPathCategoryCount; ++i) {
+    const auto category = static_cast<PathCategory>(i);
+    CellRow row{textCell(nameOf(category)), cell(path.byCategory[i]), cell(path.whole)};
+    if (category == PathCategory::Communication) {
+      row.push_back(cell(path.exposedCommunication));
+      row.push_back(cell(path.exposedCommunicationOnPath));
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+AnalysisRows segmentRows(Trace& trace, const Filter& filter) {
+  auto found = findCriticalPath(trace, filter, false);
+  if (!found.ok()) return found.error();
+  std::vector<CellRow> rows;
+  if (!found.value()) return rows;
+  for (const PathSegment& segment : found.value()->segments) {
+    rows.push_back({rankOf(trace, segment.process), pidOf(trace, segment.process), cell(segment.time.start),
+                    cell(segment.time.length()), textCell(nameOf(segment.category)), segment.name,
+                    cell(found.value()->whole)});
+  }
+  return rows;
+}
+
+AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
+  auto found = findCriticalPath(trace, filter, true);
+  if (!found.ok()) return found.error();
+  std::vector<CellRow> rows;
+  if (!found.value()) return rows;
+  for (const PathWhatIf& kernel : found.value()->kernels) {
+    rows.push_back({kernel.name, kernel.count, kernel.countOnPath, cell(kernel.total), cell(kernel.onPath),
+                    cell(kernel.savedTwiceAsFast), cell(kernel.savedFree), cell(found.value()->whole)});
+  }
+  return rows;
+}
+
+constexpr AnalysisTable kTables[] = {
+    {"analysis_critical_path",
+     "category TEXT, path_ns INTEGER, whole_ns INTEGER, exposed_communication_ns INTEGER,"
+     " exposed_communication_on_path_ns INTEGER",
+     shareRows},
+    {"analysis_critical_path_segments",
+     "rank INTEGER, pid INTEGER, start_ns INTEGER, path_ns INTEGER, category TEXT, name TEXT, whole_ns INTEGER",
+     segmentRows},
+    {"analysis_critical_path_kernels",
+     "name TEXT, calls INTEGER, calls_on_path INTEGER, total_ns INTEGER, path_ns INTEGER, saved_if_twice_as_fast_ns"
+     " INTEGER, saved_if_free_ns INTEGER, whole_ns INTEGER",
+     kernelRows},
+};
+
+}  // namespace
+
+std::span<const AnalysisTable> criticalPathTables() noexcept { return kTables; }
+
+}  // namespace plumb

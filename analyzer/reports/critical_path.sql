@@ -1,0 +1,29 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Critical path
+-- What did the run's end depend on, over all ranks, and what would a faster kernel gain?
+-- by: category, segment, kernel
+-- rank: rank of the process, with --by segment
+-- pid: process id, with --by segment
+-- start_ns (ns): with --by segment
+-- category: compute, communication, memory, launch (from what GPU work waited for to its start), host or data_loading
+-- name: with --by segment the kernel, copy, CUDA call or range; with --by kernel the kernel
+-- path_ns (ns): on the path; the categories add up to the time from the first to the last event, and so do the segments
+-- share_pct (%): of that time
+-- calls: with --by kernel: how often it ran
+-- calls_on_path: with --by kernel: of them on the path
+-- total_ns (ns): with --by kernel: sum of its durations
+-- saved_if_twice_as_fast_ns (ns): with --by kernel: what the run would gain, recomputed with everything that depends on it; the host's code and the lags of launches stay as they were. The 20 names with most time on the path
+-- saved_if_free_ns (ns): with --by kernel: likewise if it took no time: the bound of what it can gain
+-- exposed_communication_ns (ns): of all devices: communication without compute; with communication
+-- exposed_communication_on_path_ns (ns): the part of it that is on the path, so that the run waited for it; with communication
+SELECT NULL AS rank, NULL AS pid, NULL AS start_ns, category, NULL AS name, path_ns, 100.0 * path_ns / nullif(whole_ns, 0) AS share_pct,
+       NULL AS calls, NULL AS calls_on_path, NULL AS total_ns, NULL AS saved_if_twice_as_fast_ns, NULL AS saved_if_free_ns,
+       exposed_communication_ns, exposed_communication_on_path_ns
+FROM analysis_critical_path(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'category') = 'category'
+UNION ALL
+SELECT rank, pid, start_ns, category, name, path_ns, 100.0 * path_ns / nullif(whole_ns, 0), NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM analysis_critical_path_segments(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'segment'
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, name, path_ns, 100.0 * path_ns / nullif(whole_ns, 0), calls, calls_on_path, total_ns,
+       saved_if_twice_as_fast_ns, saved_if_free_ns, NULL, NULL
+FROM analysis_critical_path_kernels(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'kernel';

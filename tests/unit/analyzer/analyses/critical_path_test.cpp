@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/critical_path.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <numeric>
+#include <random>
+
+#include "analyzer/analyses/activity_graph.h"
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::test {
+namespace {
+
+// A graph as a recording would give it: each activity begins after what it depends on, and a lag.
+struct Made {
+  ActivityGraph graph;
+  std::vector<std::vector<size_t>> causes;
+  std::vector<int64_t> durations, lags;
+};
+
+Made makeGraph(std::mt19937& random, size_t size) {
+  const auto number = [&](int64_t below) { return std::uniform_int_distribution<int64_t>(0, below - 1)(random); };
+  Made made;
+  std::vector<int64_t> ends;
+  for (size_t i = 0; i < size; ++i) {
+    std::vector<size_t> causes;
+    int64_t ready = 0;
+    for (size_t j = 0; j < i; ++j) {
+      if (number(4) != 0) continue;
+      causes.push_back(j);
+      ready = std::max(ready, ends[j]);
+    }
+    made.lags.push_back(i == 0 ? 0 : number(5));
+    made.durations.push_back(1 + number(20));
+    const int64_t start = ready + made.lags[i];
+    ends.push_back(start + made.durations[i]);
+    made.graph.add(intervalOf(start, made.durations[i]));
+    for (const size_t cause : causes) made.graph.depend(i, cause);
+    made.causes.push_back(std::move(causes));
+  }
+  made.graph.finish();
+  return made;
+}
+
+// The longest way to each activity's end, over every path.
+int64_t longestTo(const Made& made, size_t activity, const std::vector<int64_t>& durations) {
+  int64_t ready = 0;
+  for (const size_t cause : made.causes[activity]) ready = std::max(ready, longestTo(made, cause, durations));
+  return ready + made.lags[activity] + durations[activity];
+}
+
+TEST(ActivityGraph, TheLongestPathIsThatOfAllPaths) {
+  std::mt19937 random(17);
+  for (int round = 0; round < 200; ++round) {
+    const Made made = makeGraph(random, 3 + static_cast<size_t>(round % 8));
+    int64_t longest = 0;
+    for (size_t i = 0; i < made.graph.size(); ++i) longest = std::max(longest, longestTo(made, i, made.durations));
+    int64_t sum = 0;
+    const auto path = made.graph.longestPath();
+    for (const ActivityGraph::PathStep& step : path) {
+      sum +=
+          (made.graph.time(step.activity).start - step.waitStart).ns() + made.graph.time(step.activity).length().ns();
+    }
+    EXPECT_EQ(sum, longest);
+    for (size_t i = 1; i < path.size(); ++i) {
+      EXPECT_EQ(path[i].cause, path[i - 1].activity);
+      EXPECT_EQ(path[i].waitStart, made.graph.time(path[i - 1].activity).end);
+    }
+  }
+}
+
+TEST(ActivityGraph, OtherDurationsGiveTheTimesThatWouldHaveBeen) {
+  std::mt19937 random(23);
+  for (int round = 0; round < 200; ++round) {
+    const Made made = makeGraph(random, 3 + static_cast<size_t>(round % 8));
+    std::vector<int64_t> durations = made.durations;
+    for (int64_t& duration : durations) duration /= 1 + static_cast<int64_t>(random() % 3);
+    int64_t longest = 0;
+    for (size_t i = 0; i < made.graph.size(); ++i) longest = std::max(longest, longestTo(made, i, durations));
+    EXPECT_EQ(made.graph.wholeTime([&](size_t i) { return Duration(durations[i]); }), Duration(longest));
+  }
+}
+
+TEST(ActivityGraph, WhatTheRecordingContradictsIsLeftOut) {
+  ActivityGraph graph;
+  const size_t late = graph.add(intervalOf(10, 20)), early = graph.add(intervalOf(0, 15));
+  graph.depend(early, late);
+  graph.depend(late, early);  // it ended only after the other had begun
+  graph.finish();
+  EXPECT_EQ(graph.longestPath().size(), 1u);
+  EXPECT_EQ(graph.wholeTime([&](size_t i) { return graph.time(i).length(); }), Duration(30));
+}
+
+void launchKernel(TraceBuilder& trace, const OneRank& rank, int64_t launchNs, int64_t startNs, int64_t durationNs,
+                  const char* name) {
+  const int64_t correlation = trace.newCorrelation();
+  trace.addApiCall(rank.process, rank.thread, launchNs, 10, "cudaLaunchKernel", correlation);
+  trace.addKernel(rank.work(startNs, durationNs, correlation), name);
+}
+
+TEST(CriticalPath, LaunchesKernelsAndAWaitByHand) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    launchKernel(trace, rank, 0, 30, 100, "a");   // 30-130
+    launchKernel(trace, rank, 20, 130, 50, "b");  // 130-180, behind a
+    trace.addApiCall(rank.process, rank.thread, 40, 150, "cudaDeviceSynchronize", trace.newCorrelation());  // to 190
+    launchKernel(trace, rank, 200, 215, 100, "c");                                                          // 215-315
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const CriticalPath path = valueOf(findCriticalPath(trace, {}, true)).value();
+  const auto time = [&](PathCategory category) { return path.byCategory[static_cast<size_t>(category)]; };
+  EXPECT_EQ(path.whole, Duration(315));
+  EXPECT_EQ(time(PathCategory::Compute), Duration(250));
+  EXPECT_EQ(time(PathCategory::Launch), Duration(30 + 15));
+  EXPECT_EQ(time(PathCategory::Host), Duration(20));  // the wait's return, and the code before the last launch
+  for (const PathWhatIf& kernel : path.kernels) {
+    EXPECT_EQ(kernel.savedFree, kernel.total) << kernel.name;  // everything waits for each of them
+    EXPECT_EQ(kernel.savedTwiceAsFast, Duration(kernel.total.ns() / 2)) << kernel.name;
+  }
+}
+
+TEST(CriticalPath, LeadsThroughTheRankThatCameLast) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    for (int64_t r = 0; r < 2; ++r) {
+      const OneRank rank(trace, r, 2);
+      launchKernel(trace, rank, 0, 20, r == 0 ? 100 : 400, r == 0 ? "quick" : "slow");
+      const int64_t correlation = trace.newCorrelation(), start = r == 0 ? 120 : 420;
+      trace.addApiCall(rank.process, rank.thread, 15, 5, "cudaLaunchKernelExC", correlation);
+      trace.addKernel(rank.work(start, 500 - start, correlation), "ncclDevKernel_AllReduce");
+      trace.addCollective({.process = rank.process,
+                           .thread = rank.thread,
+                           .communicator = trace.addCommunicator(rank.process, 7, 2, r),
+                           .startNs = 15,
+                           .externalId = 1});
+      trace.addLink(rank.process, 1, correlation);
+      if (r == 0) launchKernel(trace, rank, 50, 500, 100, "after");
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const CriticalPath path = valueOf(findCriticalPath(trace, {}, true)).value();
+  const auto time = [&](PathCategory category) { return path.byCategory[static_cast<size_t>(category)]; };
+  EXPECT_EQ(path.whole, Duration(600));
+  EXPECT_EQ(time(PathCategory::Communication), Duration(80));  // the transfer only
+  EXPECT_EQ(time(PathCategory::Compute), Duration(500));       // slow and after
+  EXPECT_EQ(path.exposedCommunication, Duration(380 + 80));
+  EXPECT_EQ(path.exposedCommunicationOnPath, Duration(80));
+  for (const PathWhatIf& kernel : path.kernels) {
+    if (kernel.name == "slow") EXPECT_EQ(kernel.savedFree, Duration(300)) << "then the other rank is the last";
+    if (kernel.name == "quick") EXPECT_EQ(kernel.savedFree, Duration());
+  }
+}
+
+TEST(CriticalPath, PartsAddUp) {
+  const TraceFile file;
+  makeSampleTrace(file.path());
+  Trace trace = valueOf(Trace::open(file.path()));
+  Filter step;
+  step.step = 2;
+  for (const Filter& filter : {Filter{}, step}) {
+    const CriticalPath path = valueOf(findCriticalPath(trace, filter, false)).value();
+    const Duration sum = std::accumulate(path.byCategory.begin(), path.byCategory.end(), Duration());
+    EXPECT_EQ(sum, path.whole);
+    Duration segments;
+    for (const PathSegment& segment : path.segments) segments += segment.time.length();
+    EXPECT_EQ(segments, path.whole);
+    EXPECT_LE(path.exposedCommunicationOnPath, path.exposedCommunication);
+  }
+}
+
+TEST(CriticalPath, NothingRecordedHasNone) {
+  const TraceFile file;
+  TraceBuilder(file.path()).finish();
+  Trace trace = valueOf(Trace::open(file.path()));
+  EXPECT_FALSE(valueOf(findCriticalPath(trace, {}, false)));
+}
+
+}  // namespace
+}  // namespace plumb::test
