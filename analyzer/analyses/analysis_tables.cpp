@@ -20,6 +20,7 @@
 #include "analyzer/analyses/roofline_tables.h"
 #include "analyzer/analyses/steps_tables.h"
 #include "analyzer/analyses/stuck_tables.h"
+#include "analyzer/analyses/tracelens.h"
 #include "analyzer/analyses/windows.h"
 
 namespace plumb {
@@ -94,7 +95,7 @@ Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
 Status registerAnalysisTables(Trace& trace) {
   const std::span<const AnalysisTable> kFamilies[] = {kTables,        collectivesTables(), hostTables(),
                                                       kernelTables(), idleTables(),        stuckTables(),
-                                                      htaTables(), stepsTables(), criticalPathTables(),    memoryTables(),      rooflineTables()};
+                                                      htaTables(), stepsTables(), criticalPathTables(), traceLensTables(),    memoryTables(),      rooflineTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
       Status added =

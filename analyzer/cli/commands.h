@@ -20,6 +20,7 @@ inline constexpr int kBadInput = 2;
 struct ReportArguments {
   std::string name;
   std::string file;
+  std::string definition;  // see reports/definitions.h; "": ours
   Format format = Format::Table;
   ReportRequest request;
   std::vector<std::string> folders;  // users' reports

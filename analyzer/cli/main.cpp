@@ -100,6 +100,10 @@ void describe(CLI::App& app, Arguments& arguments) {
   report->add_option("NAME", arguments.report.name, "which one: see --list");
   report->add_option("FILE", arguments.report.file, "trace file");
   addFilters(report, arguments.report.request);
+  report
+      ->add_option("--definition", arguments.report.definition,
+                   "exact (default), or as HolisticTraceAnalysis (hta) or TraceLens (tracelens) count it")
+      ->type_name("WHOSE");
   report->add_flag("--list", arguments.list, "list the reports");
   report->add_flag("--columns", arguments.columns, "describe the columns of NAME, and which filters it takes");
   addFormat(report, arguments.report.format);

@@ -11,6 +11,7 @@
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/text.h"
+#include "analyzer/reports/definitions.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/sqlext/sql_surface.h"
 #include "analyzer/trace/trace.h"
@@ -67,10 +68,12 @@ int describeReport(const std::string& name, const std::vector<std::string>& fold
 }
 
 int runReport(const ReportArguments& arguments) {
+  const auto name = reportByDefinition(arguments.name, arguments.definition);
+  if (!name.ok()) return complain(name.error().message, kBadInput);
   auto reports = findReports(arguments.folders);
   if (!reports.ok()) return complain(reports.error().message, kBadInput);
   const auto report = std::find_if(reports.value().begin(), reports.value().end(),
-                                   [&](const Report& r) { return r.name == arguments.name; });
+                                   [&](const Report& r) { return r.name == name.value(); });
   if (report == reports.value().end()) {
     return complain(fmt::format("There is no report {}; there are: {}.", arguments.name, namesOf(reports.value())),
                     kBadInput);
