@@ -210,17 +210,20 @@ class Dump {
     Sizes sizes;
     const PlainValue* tensors = m_document.find(entry, key);
     if (!tensors) return sizes;
+    bool fits = true;
     for (const PlainValue& tensor : m_document.items(*tensors)) {
+      if (!tensor.isContainer()) continue;
       int64_t elements = 1;
       std::string text;
       for (const PlainValue& size : m_document.items(tensor)) {
         const int64_t extent = std::max<int64_t>(size.toInteger().value_or(0), 0);
-        if (__builtin_mul_overflow(elements, extent, &elements)) elements = 0;
+        fits &= !__builtin_mul_overflow(elements, extent, &elements);
         if (text.size() < kMostText) text += fmt::format("{}{}", text.empty() ? "" : "x", extent);
       }
-      if (__builtin_add_overflow(sizes.elements, elements, &sizes.elements)) sizes.elements = 0;
+      fits &= !__builtin_add_overflow(sizes.elements, elements, &sizes.elements);
       if (sizes.text.size() < kMostText) sizes.text += (sizes.text.empty() ? "" : " ") + (text.empty() ? "1" : text);
     }
+    if (!fits) sizes.elements = 0;
     return sizes;
   }
   [[nodiscard]] std::string_view firstText(const PlainValue& entry, std::string_view key) const {

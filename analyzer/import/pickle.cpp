@@ -464,7 +464,7 @@ class Machine {
         items.push_back(pending[i]);
         items.push_back(pending[i + 1]);
         ++i;
-      } else if (!items.empty() && items.back().kind == PlainKind::List) {
+      } else if (pending[i].kind != PlainKind::Text && !items.empty() && items.back().kind == PlainKind::List) {
         const PlainValue list = items.back();
         m_document.markCut(list);
         m_document.mutableItems(list).push_back(pending[i]);
