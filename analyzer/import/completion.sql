@@ -68,6 +68,19 @@ SELECT process_id, 0, 'warning', 'import', 'collectives_not_linked', count(*),
        || 'work; that these kernels are communication is told by their names.'
 FROM misleading GROUP BY process_id;
 
+-- Where records tell of some collectives only, the other communication kernels are told by name; chrome_collectives.cpp
+-- has said so of its processes.
+CREATE TEMP TABLE linked AS SELECT process_id, correlation FROM collective_link WHERE link NOT IN (SELECT link FROM misleading);
+CREATE INDEX temp.linked_by ON linked(process_id, correlation);
+INSERT INTO diagnostic(process_id, start_ns, severity, lane, code, count, message)
+SELECT k.process_id, 0, 'info', 'import', 'communication_by_name', count(*),
+       count(*) || ' communication kernels have no record of their collective and are told by name.'
+FROM kernel k WHERE EXISTS (SELECT 1 FROM linked) AND k.name_id IN (SELECT id FROM communication_name)
+  AND k.process_id IN (SELECT process_id FROM linked)
+  AND k.process_id NOT IN (SELECT process_id FROM diagnostic WHERE code = 'communication_by_name' AND process_id IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM linked l WHERE l.process_id = k.process_id AND l.correlation = k.correlation)
+GROUP BY k.process_id;
+
 -- Event flag 2: launched from a graph.
 CREATE TEMP TABLE graph_launch AS SELECT DISTINCT process_id, correlation FROM api_call
 WHERE name_id IN (SELECT id FROM string WHERE text GLOB '*GraphLaunch*') AND correlation <> 0;
