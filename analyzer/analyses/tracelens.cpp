@@ -26,6 +26,30 @@ struct Work {
   std::vector<Interval> computation, communication, copies;
 };
 
+// Time as the source's floating-point microseconds hold it, in parts of a microsecond that are exact in them.
+class Grid {
+ public:
+  explicit Grid(int64_t originNs) : m_originNs(originNs) {
+    // torch.profiler counts from the last multiple of three months.
+    constexpr int64_t kThreeMonthsNs = 7'889'238 * int64_t{1'000'000'000};
+    m_baseNs = originNs > 0 ? originNs / kThreeMonthsNs * kThreeMonthsNs : 0;
+  }
+  [[nodiscard]] Interval operator()(Interval time) const {
+    const double start = microseconds(m_originNs - m_baseNs + time.start.ns());
+    const double end = start + static_cast<double>(time.length().ns()) / 1000;
+    return {parts(start), parts(end)};
+  }
+  [[nodiscard]] static double milliseconds(Duration parts) { return static_cast<double>(parts.ns()) / kParts / 1000; }
+
+ private:
+  static constexpr double kParts = 1 << 14;
+  static double microseconds(int64_t ns) {
+    return static_cast<double>(ns / 1000) + static_cast<double>(ns % 1000) / 1000;
+  }
+  static TimePoint parts(double us) { return TimePoint(static_cast<int64_t>(us * kParts)); }
+  int64_t m_originNs, m_baseNs = 0;
+};
+
 TraceLensTimeline timelineOf(Work work) {
   const IntervalSet computation = IntervalSet::unionOf(std::move(work.computation));
   const IntervalSet communication = IntervalSet::unionOf(std::move(work.communication));
@@ -33,14 +57,14 @@ TraceLensTimeline timelineOf(Work work) {
   const IntervalSet kernels = unite(computation, communication);
   const IntervalSet all = unite(kernels, copies);
   TraceLensTimeline result;
-  result.computation = computation.length();
-  result.exposedCommunication = subtract(communication, computation).length();
-  result.exposedCopies = subtract(copies, kernels).length();
-  result.busy = all.length();
-  result.total = all.hull().length();
-  result.idle = result.total - result.busy;
-  result.communication = communication.length();
-  result.copies = copies.length();
+  result.computation = Grid::milliseconds(computation.length());
+  result.exposedCommunication = Grid::milliseconds(subtract(communication, computation).length());
+  result.exposedCopies = Grid::milliseconds(subtract(copies, kernels).length());
+  result.busy = Grid::milliseconds(all.length());
+  result.total = Grid::milliseconds(all.hull().length());
+  result.idle = Grid::milliseconds(all.hull().length() - all.length());
+  result.communication = Grid::milliseconds(communication.length());
+  result.copies = Grid::milliseconds(copies.length());
   return result;
 }
 
@@ -51,18 +75,17 @@ AnalysisRows timelineRows(Trace& trace, const Filter& filter) {
   std::vector<CellRow> rows;
   for (const TraceLensTimeline& one : timelines.value()) {
     if (filter.rank && one.rank != filter.rank) continue;
-    const std::pair<const char*, Duration> times[] = {{"computation_time", one.computation},
-                                                      {"exposed_comm_time", one.exposedCommunication},
-                                                      {"exposed_memcpy_time", one.exposedCopies},
-                                                      {"busy_time", one.busy},
-                                                      {"idle_time", one.idle},
-                                                      {"total_time", one.total},
-                                                      {"total_comm_time", one.communication},
-                                                      {"total_memcpy_time", one.copies}};
+    const std::pair<const char*, double> times[] = {{"computation_time", one.computation},
+                                                    {"exposed_comm_time", one.exposedCommunication},
+                                                    {"exposed_memcpy_time", one.exposedCopies},
+                                                    {"busy_time", one.busy},
+                                                    {"idle_time", one.idle},
+                                                    {"total_time", one.total},
+                                                    {"total_comm_time", one.communication},
+                                                    {"total_memcpy_time", one.copies}};
     for (const auto& [name, time] : times) {
-      const double share = 100.0 * static_cast<double>(time.ns()) / static_cast<double>(one.total.ns());
-      rows.push_back({cell(one.rank), textCell(name), static_cast<double>(time.ns()) * 1e-6,
-                      one.total == Duration() ? Cell(nullptr) : Cell(share)});
+      rows.push_back(
+          {cell(one.rank), textCell(name), time, one.total == 0 ? Cell(nullptr) : Cell(100 * time / one.total)});
     }
   }
   return rows;
@@ -84,18 +107,20 @@ Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace) {
   std::vector<Work> work;
   for (const DeviceTimeline& device : devices.value()) {
     if (result.empty() || result.back().process != device.process) {
-      result.push_back({device.process, device.rank, {}, {}, {}, {}, {}, {}, {}, {}});
+      result.emplace_back().process = device.process;
+      result.back().rank = device.rank;
       work.emplace_back();
     }
+    const Grid grid(trace.info().sessionStartRealtimeNs);
     const bool isRocm = rocm.value().count(device.process) > 0;
     for (const DeviceEvent& event : device.events) {
       if (!launches.value().find(device.process, event.correlation)) continue;
       if (event.table == WorkTable::Set) {
-        if (!isRocm) work.back().computation.push_back(event.time);
+        if (!isRocm) work.back().computation.push_back(grid(event.time));
       } else if (event.kind == GpuEventKind::Communication) {
-        work.back().communication.push_back(event.time);
+        work.back().communication.push_back(grid(event.time));
       } else {
-        (event.table == WorkTable::Kernel ? work.back().computation : work.back().copies).push_back(event.time);
+        (event.table == WorkTable::Kernel ? work.back().computation : work.back().copies).push_back(grid(event.time));
       }
     }
   }

@@ -14,7 +14,8 @@ namespace plumb {
 struct TraceLensTimeline {
   ProcessId process;
   std::optional<int64_t> rank;
-  Duration computation, exposedCommunication, exposedCopies, busy, idle, total, communication, copies;
+  double computation = 0, exposedCommunication = 0, exposedCopies = 0;  // ms
+  double busy = 0, idle = 0, total = 0, communication = 0, copies = 0;  // ms
 };
 
 // Processes with GPU work that counts, in order of rank.
