@@ -25,6 +25,10 @@ struct RuleFile {
 // file that is no rule is an error that names it.
 [[nodiscard]] Result<std::vector<RuleFile>> findRules(const std::vector<std::string>& folders);
 
+// Where users keep theirs, a later folder's files winning: plumb/rules in XDG_CONFIG_HOME or ~/.config, then those that
+// PLUMB_RULES names, separated by ':'.
+[[nodiscard]] std::vector<std::string> userRuleFolders();
+
 // The program's own, built in by CMake.
 struct BuiltinRule {
   const char* name;

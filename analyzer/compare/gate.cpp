@@ -2,11 +2,13 @@
 #include "analyzer/compare/gate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -56,6 +58,16 @@ std::string nameBefore(std::string_view text) {
     name = line.substr(0, line.find_last_not_of(" \r") + 1);
   }
   return name;
+}
+
+// The line, counted from 1, on which the statement at or behind `at` begins: blanks and whole-line comments go before.
+int64_t lineOfStatement(std::string_view script, size_t at) {
+  for (;;) {
+    at = std::min(script.find_first_not_of(" \t\r\n;", at), script.size());
+    if (!script.substr(at).starts_with("--")) break;
+    at = std::min(script.find('\n', at), script.size());
+  }
+  return 1 + std::count(script.begin(), script.begin() + static_cast<std::ptrdiff_t>(at), '\n');
 }
 
 Result<std::vector<GateResult>> runStatement(Statement& row, const std::string& name) {
@@ -143,7 +155,7 @@ Result<GateResult> checkSlowdown(Trace& trace, Trace* baseline, const YAML::Node
 std::optional<double> parseQuantity(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc()) return std::nullopt;
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
   std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   static constexpr std::array<std::pair<std::string_view, double>, 10> kUnits = {{{"", 1},
@@ -169,11 +181,12 @@ Result<std::vector<GateResult>> checkSqlRules(Trace& trace, const std::string& p
   for (int number = 1;; ++number) {
     const std::string given = nameBefore(std::string_view(text.value()).substr(at));
     const std::string name = given.empty() ? fmt::format("statement {}", number) : given;
+    const std::string place = fmt::format("{}, line {}, {}", path, lineOfStatement(text.value(), at), name);
     auto prepared = trace.database().prepareNext(text.value(), at);
-    if (!prepared.ok()) return Error{fmt::format("{}, {}: {}", path, name, prepared.error().message)};
+    if (!prepared.ok()) return Error{fmt::format("{}: {}", place, prepared.error().message)};
     if (!prepared.value()) break;
     auto checked = runStatement(*prepared.value(), name);
-    if (!checked.ok()) return Error{fmt::format("{}, {}: {}", path, name, checked.error().message)};
+    if (!checked.ok()) return Error{fmt::format("{}: {}", place, checked.error().message)};
     for (GateResult& result : checked.value()) results.push_back(std::move(result));
   }
   if (results.empty()) return Error{fmt::format("The rules {} hold no statement.", path)};
@@ -194,6 +207,13 @@ Result<std::vector<GateResult>> checkYamlRules(Trace& trace, Trace* baseline, co
       if (!rule.IsMap()) return atNode(path, rule, "a rule is a map with a name and a value");
       const std::string name =
           rule["name"] ? rule["name"].as<std::string>() : fmt::format("rule {}", results.size() + 1);
+      for (const auto& entry : rule) {
+        static constexpr std::array<std::string_view, 6> kKeys = {"name", "value",  "min",
+                                                                  "max",  "equals", "max_slowdown_pct"};
+        const auto key = entry.first.as<std::string>();
+        if (std::ranges::find(kKeys, key) == kKeys.end())
+          return atNode(path, entry.first, fmt::format("'{}' is none of {}", key, fmt::join(kKeys, ", ")));
+      }
       if (!rule["value"] && !rule["max_slowdown_pct"])
         return atNode(path, rule, "the rule has neither a value nor max_slowdown_pct");
       auto result =

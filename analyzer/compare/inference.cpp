@@ -2,9 +2,9 @@
 #include "analyzer/compare/inference.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 
 namespace plumb::compare {
 
@@ -21,18 +21,26 @@ SampleMoments momentsOf(const std::vector<double>& values) {
   return moments;
 }
 
+// Hill, Algorithm 396 (Communications of the ACM 13, 1970), for the two-tailed probability 0.05.
 double studentQuantile(double degreesOfFreedom) {
-  static constexpr std::array<double, 10> kSmall = {12.706, 4.303, 3.182, 2.776, 2.571,
-                                                    2.447,  2.365, 2.306, 2.262, 2.228};
-  const double v = std::max(degreesOfFreedom, 1.0);
-  if (v < static_cast<double>(kSmall.size())) {
-    const auto below = static_cast<size_t>(v) - 1;
-    const double rest = v - std::floor(v);
-    return kSmall[below] + rest * (kSmall[std::min(below + 1, kSmall.size() - 1)] - kSmall[below]);
+  constexpr double kTails = 0.05, kNormal = 1.959963984540054;
+  const double n = std::max(degreesOfFreedom, 2.0);
+  const double a = 1 / (n - 0.5), b = 48 / (a * a);
+  double c = ((20700 * a / b - 98) * a - 16) * a + 96.36;
+  const double d = ((94.5 / (b + c) - 3) / b + 1) * std::sqrt(a * std::numbers::pi / 2) * n;
+  double y = std::pow(d * kTails, 2 / n);
+  if (y > 0.05 + a) {
+    const double x = -kNormal;
+    if (n < 5) c += 0.3 * (n - 4.5) * (x + 0.6);
+    c += (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b;
+    y = x * x;
+    y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x;
+    y = std::expm1(a * y * y);
+  } else {
+    y = ((1 / (((n + 6) / (n * y) - 0.089 * d - 0.822) * (n + 2) * 3) + 0.5 / (n + 4)) * y - 1) * (n + 1) / (n + 2) +
+        1 / y;
   }
-  // Expansion around the normal quantile (Abramowitz and Stegun 26.7.5).
-  const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z;
-  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v);
+  return std::sqrt(n * y);
 }
 
 std::optional<Confidence> welchInterval(const SampleMoments& a, const SampleMoments& b) {

@@ -22,7 +22,7 @@ struct Confidence {
 // None for fewer than three observations on a side: then no interval means anything.
 [[nodiscard]] std::optional<Confidence> welchInterval(const SampleMoments& a, const SampleMoments& b);
 
-// The 97.5 % quantile of Student's t with that many degrees of freedom (at least 1), to 0.5 %.
+// The 97.5 % quantile of Student's t with that many degrees of freedom (2 or more), to 0.05 %.
 [[nodiscard]] double studentQuantile(double degreesOfFreedom);
 
 }  // namespace plumb::compare

@@ -3,9 +3,13 @@
 -- Gaps of more than 500 ms in which no stream of the device worked
 -- remedy: See what the host did in the gap (`plumb report idle FILE --by gap`): loading data, writing a checkpoint,
 --   compiling, waiting for another rank.
-SELECT rank,
-       printf('device %d did nothing for %.1f ms between %s and %s; cause: %s', device, idle_ns / 1e6, coalesce(work_before, 'its start'),
-              coalesce(work_after, 'its end'), cause) AS finding,
-       idle_ns AS gain_ns, 'the whole gap' AS arithmetic, start_ns, start_ns + idle_ns AS end_ns, NULL AS evidence, NULL AS cannot_say
-FROM report_idle(:rank, :step, :range, :from_ns, :to_ns, 'gap')
-WHERE idle_ns > 500000000 AND cause <> 'profiler_overhead';
+SELECT g.rank AS rank,
+       printf('device %d did nothing for %.1f ms between %s and %s; cause: %s', g.device, g.idle_ns / 1e6, coalesce(g.work_before, 'its start'),
+              coalesce(g.work_after, 'its end'), g.cause) AS finding,
+       g.idle_ns AS gain_ns, 'the whole gap' AS arithmetic, g.start_ns AS start_ns, g.start_ns + g.idle_ns AS end_ns,
+       (SELECT 'kernel ' || k.id FROM main.process p JOIN main.kernel k ON k.process_id = p.id
+        WHERE p.pid = g.pid AND p.rank IS g.rank AND k.start_ns = g.start_ns + g.idle_ns LIMIT 1) AS evidence, NULL AS cannot_say
+FROM report_idle(:rank, :step, :range, :from_ns, :to_ns, 'gap') g
+WHERE g.idle_ns > 500000000 AND g.cause <> 'profiler_overhead'
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The device is little used
--- Less than half of the devices span has any work on it
+-- Less than half of the device's span has any work on it
 -- remedy: Find the largest causes in `plumb report idle FILE`; more work per step (batch size), CUDA graphs and fewer
 --   waits fill the gaps.
 SELECT rank,

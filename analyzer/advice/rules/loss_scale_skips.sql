@@ -3,10 +3,18 @@
 -- More than 5 % of the steps were skipped because gradients overflowed
 -- remedy: Start with a smaller scale (GradScaler(init_scale=2**12)), let it grow less often (growth_interval), or use bf16,
 --   which needs no scaling.
-SELECT rank, printf('%d of %d steps were skipped by the loss scaler', skipped, steps) AS finding,
-       CAST(skipped * coalesce((SELECT median(host_ns) FROM analysis_steps), 0) AS INTEGER) AS gain_ns,
-       printf('%d steps x %.2f ms (median step)', skipped, coalesce((SELECT median(host_ns) FROM analysis_steps), 0) / 1e6) AS arithmetic,
-       NULL AS start_ns, NULL AS end_ns, NULL AS evidence, NULL AS cannot_say
-FROM (SELECT r.rank AS rank, max(r.count) AS skipped, (SELECT count(*) FROM steps s WHERE s.rank IS r.rank) AS steps
-      FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'summary') r WHERE what = 'skipped steps' GROUP BY r.rank)
-WHERE skipped > 0.05 * steps AND steps > 0;
+WITH scaler AS (
+  SELECT rank, pid, max(count) AS skipped FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'summary') WHERE what = 'skipped steps' GROUP BY rank, pid),
+step AS (
+  SELECT rank, pid, count(DISTINCT step) AS steps, median(coalesce(host_ns, span_ns)) AS median_ns FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
+event AS (
+  SELECT rank, pid, min(time_ns) AS first_ns, max(time_ns) AS last_ns FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'time')
+  WHERE what = 'skipped step' GROUP BY rank, pid)
+SELECT c.rank AS rank, printf('%d of %d steps were skipped by the loss scaler', c.skipped, s.steps) AS finding,
+       CAST(c.skipped * s.median_ns AS INTEGER) AS gain_ns, printf('%d steps x %.2f ms (median step)', c.skipped, s.median_ns / 1e6) AS arithmetic,
+       e.first_ns AS start_ns, e.last_ns AS end_ns, NULL AS evidence, NULL AS cannot_say
+FROM scaler c JOIN step s ON s.pid = c.pid AND s.rank IS c.rank LEFT JOIN event e ON e.pid = c.pid AND e.rank IS c.rank
+WHERE c.skipped > 0.05 * s.steps
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither a loss scale nor skipped steps were recorded'
+WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what IN ('skipped steps', 'loss scale'));

@@ -13,4 +13,6 @@ FROM gpu_window(:rank, :step, :range, :from_ns, :to_ns) w
      JOIN memory_sets m ON m.process_id = w.process_id AND m.start_ns >= w.start_ns AND m.start_ns < w.end_ns
      LEFT JOIN main.api_call a ON a.process_id = m.process_id AND a.correlation = m.correlation
 WHERE m.is_async = 0 AND m.flags & 1 = 0
-GROUP BY m.process_id;
+GROUP BY m.process_id
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no memory sets were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.memory_set);

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/diff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::compare {
+namespace {
+
+using test::OneRank;
+using test::TraceBuilder;
+using test::valueOf;
+using testing::HasSubstr;
+
+constexpr int64_t kUs = 1'000;
+
+// A second file of the same test.
+class File {
+ public:
+  explicit File(const char* name) : m_path(testing::TempDir() + "plumb." + std::to_string(getpid()) + "." + name) {}
+  ~File() { std::remove(m_path.c_str()); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  [[nodiscard]] const std::string& path() const { return m_path; }
+
+ private:
+  std::string m_path;
+};
+
+struct RunSpec {
+  std::vector<int64_t> gemmUs;  // one step each
+  int64_t ranks = 1;
+  std::string second = "";  // another kernel of 10 µs in each step
+  bool hasSteps = true;
+  int64_t peakBytes = 1000;
+};
+
+Trace makeRun(const File& file, const RunSpec& spec) {
+  {
+    TraceBuilder trace(file.path());
+    for (int64_t r = 0; r < spec.ranks; ++r) {
+      const OneRank rank(trace, r, spec.ranks);
+      trace.addAllocation(
+          {.process = rank.process, .device = rank.device, .startNs = 0, .address = 4096, .bytes = spec.peakBytes});
+      int64_t begin = 0;
+      for (const int64_t us : spec.gemmUs) {
+        const int64_t length = us * kUs + 30 * kUs;
+        if (spec.hasSteps) trace.addRange(rank.process, rank.thread, begin, length, "step");
+        const auto launch = [&](int64_t start, int64_t duration, const std::string& name) {
+          const int64_t correlation = trace.newCorrelation();
+          trace.addApiCall(rank.process, rank.thread, start - kUs, kUs / 2, "cudaLaunchKernel", correlation);
+          trace.addKernel(rank.work(start, duration, correlation), name);
+        };
+        launch(begin + 2 * kUs, us * kUs, "gemm");
+        if (!spec.second.empty()) launch(begin + 5 * kUs + us * kUs, 10 * kUs, spec.second);
+        begin += length;
+      }
+    }
+  }
+  return valueOf(Trace::open(file.path()));
+}
+
+Comparison compare(const RunSpec& a, const RunSpec& b) {
+  const File fileA("a.sqlite"), fileB("b.sqlite");
+  Trace left = makeRun(fileA, a), right = makeRun(fileB, b);
+  return valueOf(compareRuns(left, right));
+}
+
+const Difference& rowOf(const Comparison& comparison, Subject subject, const std::string& name) {
+  const auto found = std::ranges::find_if(
+      comparison.rows, [&](const Difference& row) { return row.subject == subject && row.name == name; });
+  if (found == comparison.rows.end()) throw std::runtime_error("no row " + name);
+  return *found;
+}
+
+TEST(CompareRuns, OfTheSameProgramShowsNoDifference) {
+  const Comparison comparison = compare({{100, 103, 98, 101, 99, 102}}, {{101, 99, 100, 102, 98, 103}});
+  const Difference& step = rowOf(comparison, Subject::Step, "step");
+  EXPECT_EQ(step.verdict, "no difference shown");
+  ASSERT_TRUE(step.low && step.high);
+  EXPECT_LT(*step.low, 0);
+  EXPECT_GT(*step.high, 0);
+  EXPECT_EQ(rowOf(comparison, Subject::Kernel, "gemm").verdict, "no difference shown");
+  EXPECT_EQ(comparison.note, "");
+}
+
+TEST(CompareRuns, OfASlowerVariantSaysWhatIsSlowerAndByHowMuch) {
+  const Comparison comparison = compare({{100, 103, 98, 101, 99, 102}}, {{121, 119, 120, 122, 118, 123}});
+  const Difference& kernel = rowOf(comparison, Subject::Kernel, "gemm");
+  EXPECT_EQ(kernel.verdict, "slower");
+  EXPECT_EQ(kernel.status, "in both");
+  EXPECT_DOUBLE_EQ(*kernel.a, 100.5 * kUs);
+  EXPECT_DOUBLE_EQ(*kernel.b, 120.5 * kUs);
+  EXPECT_DOUBLE_EQ(*kernel.change, 20.0 * kUs);
+  EXPECT_NEAR(*kernel.changePct, 19.9, 0.01);
+  EXPECT_DOUBLE_EQ(kernel.callsA, 1);
+  // scipy: ttest_ind(b, a, equal_var=False).confidence_interval(0.95), in µs
+  EXPECT_NEAR(*kernel.low / kUs, 17.5934, 1e-3);
+  EXPECT_NEAR(*kernel.high / kUs, 22.4066, 1e-3);
+  EXPECT_EQ(rowOf(comparison, Subject::Step, "step").verdict, "slower");
+  EXPECT_EQ(comparison.rows.front().subject, Subject::Step);
+}
+
+TEST(CompareRuns, TheOtherWayRoundIsFaster) {
+  EXPECT_EQ(rowOf(compare({{200, 201, 199, 200}}, {{100, 101, 99, 100}}), Subject::Kernel, "gemm").verdict, "faster");
+}
+
+TEST(CompareRuns, NamesAddedAndRemovedKernels) {
+  const Comparison comparison =
+      compare({{100, 101, 102, 103}, 1, "old_kernel"}, {{100, 101, 102, 103}, 1, "new_kernel"});
+  const Difference& removed = rowOf(comparison, Subject::Kernel, "old_kernel");
+  EXPECT_EQ(removed.status, "removed");
+  EXPECT_DOUBLE_EQ(*removed.change, -10.0 * kUs);
+  EXPECT_FALSE(removed.b);
+  const Difference& added = rowOf(comparison, Subject::Kernel, "new_kernel");
+  EXPECT_EQ(added.status, "added");
+  EXPECT_EQ(added.verdict, "only in B");
+  EXPECT_FALSE(added.changePct);
+}
+
+TEST(CompareRuns, WithTooFewStepsGivesNoVerdict) {
+  const Comparison comparison = compare({{100, 101}}, {{300, 301}});
+  EXPECT_THAT(rowOf(comparison, Subject::Step, "step").verdict, HasSubstr("cannot say"));
+}
+
+TEST(CompareRuns, WithoutStepsGivesNumbersButNoVerdict) {
+  const Comparison comparison = compare({{100}, 1, "", false}, {{300}, 1, "", false});
+  const Difference& kernel = rowOf(comparison, Subject::Kernel, "gemm");
+  EXPECT_DOUBLE_EQ(*kernel.change, 200.0 * kUs);
+  EXPECT_EQ(kernel.verdict, "cannot say, because a run without steps is one observation");
+}
+
+TEST(CompareRuns, OfOneRankMoreComparesPerRankAndSaysSo) {
+  const Comparison comparison = compare({{100, 101, 102, 103}, 2}, {{100, 101, 102, 103}, 3});
+  EXPECT_EQ(comparison.note, "The numbers of ranks differ: 2 and 3.");
+  const Difference& kernel = rowOf(comparison, Subject::Kernel, "gemm");
+  EXPECT_DOUBLE_EQ(*kernel.change, 0);
+  EXPECT_EQ(kernel.verdict, "no difference shown");
+}
+
+TEST(CompareRuns, MemoryPeaks) {
+  const Comparison comparison = compare({{100, 101, 102}, 1, "", true, 1000}, {{100, 101, 102}, 1, "", true, 1500});
+  const auto found = std::ranges::find(comparison.rows, Subject::MemoryPeak, &Difference::subject);
+  ASSERT_NE(found, comparison.rows.end());
+  EXPECT_EQ(found->verdict, "more");
+  EXPECT_EQ(found->change, 500);
+}
+
+}  // namespace
+}  // namespace plumb::compare
