@@ -152,7 +152,8 @@ class Inspector {
     const int64_t start = times.start.value_or(*written);
     if (!times.start) m_losses.count(kNoStart, offset);
     m_firstNs = std::min(m_firstNs, start);
-    m_lastNs = std::max({m_lastNs, *written, times.kernelEnd});
+    m_lastNs = std::max(m_lastNs, *written);
+    if (times.kernelStart) m_lastNs = std::max(m_lastNs, times.kernelEnd);
     const auto name = [&](const char* field) -> std::optional<int64_t> {
       const std::string_view text = document.text(perf, key(field));
       return text.empty() || text == "unknown" ? std::nullopt : std::optional(m_context.file.textId(text));
@@ -227,8 +228,8 @@ class Inspector {
       const auto first = microseconds(document.integer(channel, "kernel_start_ts"));
       const auto last = microseconds(document.integer(channel, "kernel_stop_ts"));
       if (!first || !last || *last < *first) continue;
+      times.kernelEnd = times.kernelStart ? std::max(times.kernelEnd, *last) : *last;
       times.kernelStart = std::min(times.kernelStart.value_or(*first), *first);
-      times.kernelEnd = std::max(times.kernelEnd, *last);
       ++times.channels;
     }
     if (!times.start) times.kernelStart.reset();
