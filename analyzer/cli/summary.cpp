@@ -202,13 +202,15 @@ Status writeSteps(Page& page, Trace& trace) {
   if (!ranks.ok()) return ranks.error();
   page.heading("Time per step");
   if (ranks.value().empty()) {
-    page.line("Cannot say, because the program marked no steps (an NVTX range named `step` around each).");
+    page.line(
+        "Cannot say, because the program marked no steps (an NVTX range named `step` around each) and its kernels do "
+        "not repeat.");
     return Unit{};
   }
   TextTable times({"rank", "steps", "warm-up", "median", "p10", "p90", "of"},
                   {kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
   TextTable shares = shareTable();
-  bool anyGpu = false, anyHost = false, anyWarmup = false;
+  bool anyGpu = false, anyHost = false, anyWarmup = false, anyPeriod = false;
   int64_t open = 0;
   for (const RankSteps& rank : ranks.value()) {
     const auto& statistics = rank.statistics;
@@ -217,7 +219,10 @@ Status writeSteps(Page& page, Trace& trace) {
     };
     times.add({rankText(trace, rank.process), fmt::format("{}", rank.steps.size()), fmt::format("{}", rank.warmupCount),
                time(&StepStatistics::median), time(&StepStatistics::p10), time(&StepStatistics::p90),
-               rank.timesAreGpuSpans ? "GPU span" : "host range"});
+               rank.source == StepSource::Period ? "repetition"
+               : rank.timesAreGpuSpans           ? "GPU span"
+                                                 : "host range"});
+    anyPeriod |= rank.source == StepSource::Period;
     anyHost |= !rank.timesAreGpuSpans;
     anyWarmup |= rank.warmupCount > 0;
     open += rank.openCount;
@@ -227,6 +232,8 @@ Status writeSteps(Page& page, Trace& trace) {
   }
   page.table(times);
   if (anyGpu) page.paragraph("GPU span: from the first start to the last end of the GPU work launched in a step.");
+  if (anyPeriod)
+    page.paragraph("Repetition: no steps were marked; these are the repetitions of the kernels on the busiest stream.");
   if (anyHost)
     page.paragraph("Host range: as marked by the program, because no GPU work is known to belong to these steps.");
   page.paragraph("Median and percentiles are over the steady steps.");

@@ -151,8 +151,12 @@ TEST(CriticalPath, LeadsThroughTheRankThatCameLast) {
   EXPECT_EQ(path.exposedCommunication, Duration(380 + 80));
   EXPECT_EQ(path.exposedCommunicationOnPath, Duration(80));
   for (const PathWhatIf& kernel : path.kernels) {
-    if (kernel.name == "slow") EXPECT_EQ(kernel.savedFree, Duration(300)) << "then the other rank is the last";
-    if (kernel.name == "quick") EXPECT_EQ(kernel.savedFree, Duration());
+    if (kernel.name == "slow") {
+      EXPECT_EQ(kernel.savedFree, Duration(300)) << "then the other rank is the last";
+    }
+    if (kernel.name == "quick") {
+      EXPECT_EQ(kernel.savedFree, Duration());
+    }
   }
 }
 

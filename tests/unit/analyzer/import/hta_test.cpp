@@ -146,7 +146,9 @@ void expectBandwidths(const hta::Run& run, const json& rows) {
 void expectAll(const hta::Run& run, const json& expected, bool hasNanoseconds) {
   expectTemporal(run, expected.at("temporal"));
   expectOverlap(run, expected.at("overlap"));
-  if (expected.contains("steps")) EXPECT_EQ(json(run.ranks.at(0).steps), expected.at("steps"));
+  if (expected.contains("steps")) {
+    EXPECT_EQ(json(run.ranks.at(0).steps), expected.at("steps"));
+  }
   if (expected.contains("idle")) expectIdle(run, expected.at("idle"));
   if (expected.contains("kernel_breakdown")) expectKernels(run, expected.at("kernel_breakdown"));
   if (expected.contains("launch")) expectLaunches(run, expected.at("launch"));
