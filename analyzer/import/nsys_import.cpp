@@ -38,7 +38,6 @@ const char* reasonFor(std::string_view table) {
     return "it describes the machine and its environment, which traces do not pass on";
   if (table == "ANALYSIS_FILE" || table == "ProcessStreams")
     return "it holds files and outputs of the programs, no events";
-  if (table == "TARGET_INFO_CUDA_CONTEXT_INFO") return "contexts are known from the work in them";
   return nullptr;
 }
 

@@ -113,7 +113,10 @@ int64_t NsysRegistry::stream(int64_t process, int64_t device, int64_t context, i
 
 int64_t NsysRegistry::streamOfContext(int64_t process, int64_t ordinal, int64_t context, int64_t number) {
   const auto known = m_contextDevice.find({process, context});
-  const int64_t owner = known != m_contextDevice.end() ? known->second : device(process, ordinal);
+  const auto told = m_contextOrdinal.find({of(process).pid, context});
+  const int64_t owner = known != m_contextDevice.end()   ? known->second
+                        : told != m_contextOrdinal.end() ? device(process, told->second)
+                                                         : device(process, ordinal);
   return stream(process, owner, context, number);
 }
 
@@ -248,6 +251,9 @@ void NsysRegistry::readGpus() {
                                             "threadsPerWarp|numThreadsPerWarp"};
   m_source.forEach("TARGET_INFO_GPU", columns, take);
   if (m_gpus.empty()) m_source.forEach("TARGET_INFO_CUDA_GPU", columns, take);  // until 2021.3
+  m_source.forEach("TARGET_INFO_CUDA_CONTEXT_INFO", {"processId", "contextId", "deviceId"}, [&](const NsysRow& row) {
+    if (row.integer(2)) m_contextOrdinal.try_emplace({row.integerOr(0, 0), row.integerOr(1, 0)}, *row.integer(2));
+  });
   m_source.forEach("TARGET_INFO_CUDA_DEVICE", {"pid", "cudaId", "gpuId", "uuid"}, [&](const NsysRow& row) {
     const std::pair key{row.integerOr(0, 0), row.integerOr(1, 0)};
     if (row.integer(2)) m_gpuOfCuda.try_emplace(key, *row.integer(2));

@@ -99,6 +99,7 @@ class NsysRegistry {
   std::map<std::pair<int64_t, int64_t>, Device> m_devices;
   std::map<std::pair<int64_t, std::pair<int64_t, int64_t>>, Stream> m_streams;  // by device, context, number
   std::map<std::pair<int64_t, int64_t>, int64_t> m_contextDevice;               // by process, context
+  std::map<std::pair<int64_t, int64_t>, int64_t> m_contextOrdinal;              // by pid, context, as the export says
   std::vector<Gpu> m_gpus;
   std::map<std::pair<int64_t, int64_t>, int64_t> m_gpuOfCuda;     // by pid, CUDA's number
   std::map<std::pair<int64_t, int64_t>, std::string> m_cudaUuid;  // by pid, CUDA's number

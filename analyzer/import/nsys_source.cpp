@@ -66,7 +66,8 @@ bool NsysSource::isNsys() const {
   const bool hasData = std::any_of(m_tables.begin(), m_tables.end(), [](const auto& entry) {
     const std::string_view name = entry.first;
     return name.starts_with("CUPTI_ACTIVITY_KIND_") || name.starts_with("TARGET_INFO_") || name == "NVTX_EVENTS" ||
-           name == "OSRT_API" || name == "META_DATA_EXPORT" || name == "ANALYSIS_DETAILS";
+           name == "OSRT_API" || name == "CUDA_GPU_MEMORY_USAGE_EVENTS" || name == "META_DATA_EXPORT" ||
+           name == "ANALYSIS_DETAILS";
   });
   // nvprof's databases have CUPTI_ tables too, and a StringTable.
   return hasData && m_tables.count("StringTable") == 0;
