@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "analyzer/import/chrome_event.h"
@@ -35,7 +35,7 @@ class ChromeOperators {
   // The operator with that "External id", if it came already.
   [[nodiscard]] std::optional<int64_t> withExternalId(int64_t external) const;
 
-  // No more events: finds what was waiting for all of them. lastApiCall: id of the last API call before this file.
+  // No more events: finds what was waiting for all of them. All rows of the trace are in the file or on their way.
   [[nodiscard]] Status finish();
 
  private:
