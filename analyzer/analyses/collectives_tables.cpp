@@ -9,6 +9,8 @@
 #include "analyzer/analyses/collective_references.h"
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/communication_matrix.h"
+#include "analyzer/analyses/gpu_events.h"
+#include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/stragglers.h"
 
 namespace plumb {
@@ -61,6 +63,20 @@ Cell perSecond(const CollectiveInstance& instance, double factor) {
   return static_cast<double>(instance.bytes) / instance.transfer->seconds() * factor;
 }
 
+// How many kernels are communication by their names alone, because the source has no record of the collective.
+Result<int64_t> countUnrecorded(Trace& trace, const Filter& filter) {
+  auto events = EventFilter::load(trace, filter);
+  if (!events.ok()) return events.error();
+  auto classifier = CommunicationClassifier::load(trace);
+  if (!classifier.ok()) return classifier.error();
+  int64_t count = 0;
+  const Status read = forEachGpuEvent(trace, classifier.value(), [&](const GpuEvent& event) {
+    count += event.kind == GpuEventKind::Communication && events.value().keepsOnGpu(event.process, event.time.start);
+  });
+  if (!read.ok()) return read.error();
+  return count;
+}
+
 AnalysisRows instanceRows(Trace& trace, const Filter& filter) {
   auto analysis = analyzeCollectives(trace, filter);
   if (!analysis.ok()) return analysis.error();
@@ -88,11 +104,21 @@ AnalysisRows instanceRows(Trace& trace, const Filter& filter) {
                     lateness ? textCell(nameOf(lateness->phase())) : Cell(nullptr),
                     isMeasured ? textCell("yes") : textCell(instance.problem())});
   }
-  if (const int64_t unmatched = analysis.value().unmatched; unmatched > 0) {
+  const auto cannotSay = [&](int64_t count, const char* why) {
     CellRow row(17, nullptr);
-    row[5] = unmatched;
-    row[16] = textCell("cannot say: records without a sequence number or a communicator");
+    row[5] = count;
+    row[16] = textCell(why);
     rows.push_back(std::move(row));
+  };
+  if (analysis.value().unmatched > 0) {
+    cannotSay(analysis.value().unmatched, "cannot say: records without a sequence number or a communicator");
+  }
+  if (analysis.value().groups.empty()) {
+    auto unrecorded = countUnrecorded(trace, filter);
+    if (!unrecorded.ok()) return unrecorded.error();
+    if (unrecorded.value() > 0) {
+      cannotSay(unrecorded.value(), "cannot say: communication kernels of which there are no collective records");
+    }
   }
   return rows;
 }

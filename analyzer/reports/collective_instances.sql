@@ -7,7 +7,7 @@
 -- sequence: NCCL's sequence number; with communicator and operation it says which ranks' records belong together
 -- bytes (bytes): NCCL's convention
 -- ranks: number of ranks of the communicator; empty when it is not known
--- recorded: ranks of it that are in the file
+-- recorded: ranks of it that are in the file; of what cannot be matched the number of records or kernels
 -- rank: of the row, by rank; by instance the straggler: who arrived last; empty when all arrived together
 -- pid: process id of that rank
 -- arrival_ns (ns): start of the rank's kernel; by instance the last arrival. Of other hosts after taking off their clock's offset
