@@ -193,7 +193,7 @@ Result<HostActivity> HostActivity::load(Trace& trace, const Moments& interest) {
   // What importers call overhead is the profiler's own.
   static constexpr Source kSources[] = {
       {"SELECT thread_id, start_ns, duration_ns, name_id FROM main.range WHERE kind = 'push_pop'"
-       " AND domain_id NOT IN (SELECT id FROM main.string WHERE text = 'overhead')",
+       " AND domain_id NOT IN (SELECT id FROM main.string WHERE text IN ('overhead', 'profiler overhead'))",
        Level::Range},
       {"SELECT thread_id, start_ns, duration_ns, name_id FROM operator", Level::Range},
       {"SELECT thread_id, start_ns, duration_ns, name_id FROM python_call", Level::Python}};

@@ -49,7 +49,7 @@ Result<std::unordered_map<ProcessId, IntervalSet>> loadOverhead(Trace& trace) {
   std::unordered_map<ProcessId, std::vector<Interval>> found;
   auto rows = trace.query(
       "SELECT process_id, start_ns, duration_ns FROM main.range WHERE duration_ns > 0 AND domain_id IN"
-      " (SELECT id FROM main.string WHERE text = 'overhead')");
+      " (SELECT id FROM main.string WHERE text IN ('overhead', 'profiler overhead'))");
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
   while (row.next()) {
