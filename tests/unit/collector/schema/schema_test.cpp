@@ -57,7 +57,11 @@ TEST_F(SchemaTest, EveryViewCanBeReadWithAndWithoutIndexes) {
                                             "allocations", "synchronizations", "streams", "processes", "devices",
                                             "steps", "diagnostics"}));
   for (int pass = 0; pass < 2; ++pass) {
-    for (const std::string& view : views) EXPECT_THAT(column("SELECT * FROM " + view), testing::IsEmpty()) << view;
+    for (const std::string& view : views) {
+      // Those that give numbers their names, and those about the file itself, have rows in an empty file too.
+      const bool isFilled = view.starts_with("ENUM_") || view == "META_DATA_EXPORT" || view == "ANALYSIS_DETAILS";
+      EXPECT_EQ(column("SELECT * FROM " + view).empty(), !isFilled) << view;
+    }
     execute(indexesSql());
   }
 }
