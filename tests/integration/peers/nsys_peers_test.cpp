@@ -121,7 +121,7 @@ TEST_F(NsysPeers, Nsys2prvTranslatesEveryEvent) {
     GTEST_SKIP() << "nsys2prv is not installed: pip install nsys2prv, and name its folder in PLUMB_PEERS";
   // It asks `nsys stats` for the API calls, and Nsight Systems is not here: the same table, by the same names.
   const std::string stub = m_folder.file("nsys");
-  std::ofstream(stub) << R"(#!/usr/bin/env python3
+  std::ofstream(stub) << R"py(#!/usr/bin/env python3
 import csv, sqlite3, sys
 base = sys.argv[sys.argv.index("-o") + 1]
 db = sqlite3.connect(sys.argv[-1])
@@ -131,7 +131,7 @@ with open(base + "_cuda_api_trace.csv", "w", newline="") as out:
     writer.writerows(db.execute("""SELECT r.start, r."end" - r.start, s.value, r.returnValue, r.correlationId,
         r.globalTid / 0x1000000 % 0x1000000, r.globalTid % 0x1000000, 20, '' FROM CUPTI_ACTIVITY_KIND_RUNTIME r
         JOIN StringIds s ON s.id = r.nameId ORDER BY 1"""))
-)";
+)py";
   ::chmod(stub.c_str(), 0755);
   const std::string path = m_folder.path() + ":" + (std::getenv("PATH") ? std::getenv("PATH") : "");
   outputOf(program, {"-t", "cuda_api_trace,nvtx_pushpop_trace", trace(), "out"}, {{"PATH", path}});
