@@ -22,8 +22,8 @@
 namespace plumb::import {
 namespace {
 
-constexpr size_t kBlockBytes = 1u << 20;
-constexpr size_t kBlocksAhead = 8;
+constexpr size_t kBlockBytes = 1u << 18;  // stays in the second-level cache
+constexpr size_t kBlocksAhead = 16;
 constexpr std::string_view kGzipMagic("\x1f\x8b", 2);
 constexpr std::string_view kZstdMagic("\x28\xb5\x2f\xfd", 4);
 

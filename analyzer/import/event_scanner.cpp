@@ -10,7 +10,9 @@ namespace {
 // Larger than any real event (names of 5,000 characters and stacks of 100 frames are known), small enough that a
 // damaged one costs little.
 constexpr size_t kLargestEvent = 16u << 20;
-constexpr size_t kForgetBytes = 4u << 20;
+constexpr size_t kForgetBytes = 1u << 19;
+// An event larger than this is not recognized where the end of a damage is looked for.
+constexpr size_t kLargestCandidate = 4u << 20;
 // How much is looked at for the next event after damage, over all candidates, before the rest is given up.
 constexpr uint64_t kMostSearched = 1u << 30;
 
@@ -208,7 +210,7 @@ bool EventScanner::readEvent() {
       return true;
     }
     tried = rest.size();
-    if (found != EventText::Cut || tried > kLargestEvent || (m_searching && tried > kForgetBytes)) return false;
+    if (found != EventText::Cut || tried > kLargestEvent || (m_searching && tried > kLargestCandidate)) return false;
     while (m_buffer.size() - m_at < 2 * tried) {
       if (!more()) break;
     }
