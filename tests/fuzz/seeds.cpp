@@ -47,20 +47,16 @@ std::string gzip(const std::string& text) {
   return out;
 }
 
-const char *const kTorch =
-                      R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "computeMajor": 9,
+const char* const kTorch =
+    R"json({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "computeMajor": 9,
 "numSms": 132, "totalGlobalMem": 85000000000}], "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2,
 "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "ranks": [0, 1]}]}, "baseTimeNanoseconds": 1700000000000000000,
 "traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 500, "tid": 501, "ts": 10.5, "dur": 20, "args": {"External id": 4,
 "Sequence number": 3, "Fwd thread id": 0, "Input Dims": [[64, 3], []], "Input type": ["float", "Scalar"], "Ev Idx": 1}},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 500, "tid": 501, "ts": 12, "dur": 5.25, "args": {"correlation": 7, "External id": 4}},
-{"ph": "X", "cat": "kernel", "name": "void gemm<float>(int)",
-                  "pid" : 0, "tid" : 7, "ts" : 20, "dur" : 8, "args" : {
-  "device" : 0, "context" : 1, "stream" : 7, "correlation" : 7,
-      "grid" : [ 4, 2, 1 ], "block" : [ 128, 1, 1 ], "registers per thread" : 32, "shared memory" : 1024
-}
-},
+{"ph": "X", "cat": "kernel", "name": "void gemm<float>(int)", "pid": 0, "tid": 7, "ts": 20, "dur": 8, "args": {"device": 0,
+"context": 1, "stream": 7, "correlation": 7, "grid": [4, 2, 1], "block": [128, 1, 1], "registers per thread": 32, "shared memory": 1024}},
 {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32", "pid": 0, "tid": 8, "ts": 30, "dur": 8, "args": {"device": 0,
 "stream": 8, "correlation": 9, "Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 1024, "dtype": "Float",
 "Group size": 2, "Process Group Name": "0", "Process Group Ranks": "[0, 1]", "In split size": "[]"}},
@@ -75,7 +71,7 @@ const char *const kTorch =
 {"ph": "B", "name": "open", "pid": "x", "tid": "y", "ts": "1.5"}, {"ph": "E", "pid": "x", "tid": "y", "ts": 9},
 {"ph": "M", "name": "process_name", "pid": 500, "args": {"name": "python"}}, {"ph": "b", "cat": "a", "id": "0x1", "name": "n", "pid": 1, "ts": 1}
 ]
-})";
+})json";
 
 void addNsys(Corpora& corpora) {
   const fs::path path = corpora.path("nsys");
