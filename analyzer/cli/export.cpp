@@ -76,7 +76,7 @@ int exportToCsv(Trace& trace, const ExportArguments& arguments) {
     if (!rows.ok()) return complain(rows.error().message, kFailed);
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wbe"), std::fclose);
     if (!file) return complain(fmt::format("Cannot write {}: {}.", path, std::strerror(errno)), kFailed);
-    const Status written = writeRows(rows.value(), Format::Csv, {}, file.get());
+    const auto written = writeRows(rows.value(), Format::Csv, {}, file.get());
     if (!written.ok()) return complain(written.error().message, kFailed);
     if (std::fflush(file.get()) != 0) {
       return complain(fmt::format("Cannot write {}: {}.", path, std::strerror(errno)), kFailed);
