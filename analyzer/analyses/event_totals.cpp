@@ -128,12 +128,12 @@ Result<std::vector<EventTotals>> totalByLauncher(Trace& trace, const EventFilter
     if (work.what != WorkKind::Kernel || !filter.keepsOnGpu(work.process, work.time.start)) return;
     const auto launcher = launcherOf(work);
     const auto [group, isNew] =
-        groups.find({work.process.value(), work.shortName.value(), launcher ? launcher->value() : -1});
+        groups.find({work.process.value(), work.shortName.value(), launcher ? launcher->value() : INT64_MIN});
     if (isNew) {
       EventTotals& totals = result.emplace_back();
       totals.process = work.process;
       totals.name = work.shortName;
-      if (launcher) totals.detail = trace.text(*launcher);
+      if (launcher) totals.detail = operators ? operators->nameOf(trace, *launcher) : trace.text(*launcher);
     }
     result[group].durations.add(work.time.length().ns());
   });

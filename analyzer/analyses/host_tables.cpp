@@ -58,7 +58,7 @@ AnalysisRows operatorRows(Trace& trace, const Filter& filter) {
   std::vector<CellRow> rows;
   for (OperatorTotals& totals : operators.value()) {
     const SampleStatistics cpu = totals.cpu.statistics();
-    rows.push_back({rankOf(trace, totals.process), pidOf(trace, totals.process), textCell(trace.text(totals.name)),
+    rows.push_back({rankOf(trace, totals.process), pidOf(trace, totals.process), textCell(totals.name),
                     totals.shape.empty() ? Cell(nullptr) : Cell(totals.shape), textCell(totals.source), cpu.count,
                     cell(totals.cpuSelf), cpu.total, cpu.mean, cell(totals.gpuSelf), cell(totals.gpuTotal),
                     totals.gpuEventCount});

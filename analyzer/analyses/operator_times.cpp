@@ -117,6 +117,7 @@ Status OperatorIndex::loadOwn(Trace& trace) {
   }
   if (const Status status = row.status(); !status.ok()) return status.error();
   if (Status done = loadLibraryCalls(trace, nodes); !done.ok()) return done;
+  if (Status done = loadTorchRanges(trace, nodes); !done.ok()) return done;
   if (nodes.empty()) return Unit{};
   m_forest = HostForest(std::move(nodes));
   for (const HostNode& node : m_forest.nodes()) {
@@ -134,19 +135,16 @@ Status OperatorIndex::loadLibraryCalls(Trace& trace, std::vector<HostNode>& node
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
   std::unordered_map<Key, int64_t, KeyHash> byExternal;
-  std::map<std::string, int64_t> shapes;
   while (row.next()) {
     if (!isUsableTime(row.integer(3), row.integer(4))) continue;
     std::string shape = fmt::format("m {} n {} k {}", row.integer(6), row.integer(7), row.integer(8));
     if (row.integer(9) != 1) shape += fmt::format(" batch {}", row.integer(9));
     shape += fmt::format(" {}", trace.text(row.id<StringId>(10)));
-    const auto [at, isNew] = shapes.emplace(std::move(shape), static_cast<int64_t>(m_shapes.size()));
-    if (isNew) m_shapes.push_back(at->first);
     byExternal[{row.integer(0), row.integer(5)}] = static_cast<int64_t>(m_calls.size());
     // Deeper than any range that begins with it.
     addNode(nodes,
-            {row.id<ProcessId>(0), OperatorSource::Library, row.id<StringId>(2), at->second, row.id<ThreadId>(1),
-             row.time(3), Duration(row.integer(4)), Duration()},
+            {row.id<ProcessId>(0), OperatorSource::Library, row.id<StringId>(2), shapeNumber(std::move(shape)),
+             row.id<ThreadId>(1), row.time(3), Duration(row.integer(4)), Duration()},
             INT_MAX);
   }
   if (const Status status = row.status(); !status.ok()) return status.error();
@@ -159,6 +157,57 @@ Status OperatorIndex::loadLibraryCalls(Trace& trace, std::vector<HostNode>& node
     if (index != byExternal.end()) m_byCorrelation.try_emplace({link.integer(0), link.integer(2)}, index->second);
   }
   return link.status();
+}
+
+Status OperatorIndex::loadTorchRanges(Trace& trace, std::vector<HostNode>& nodes) {
+  auto rows = trace.query(
+      "SELECT process_id, name_id, thread_id, start_ns, duration_ns, depth FROM main.range WHERE kind = 'push_pop'"
+      " AND duration_ns IS NOT NULL AND name_id IN (SELECT id FROM main.string WHERE text LIKE '%, seq = %'"
+      " OR text LIKE '%, op_id = %')");
+  if (!rows.ok()) return rows.error();
+  Statement& row = rows.value();
+  struct Parts {
+    StringId name;
+    int64_t shape = 0;
+  };
+  std::unordered_map<StringId, Parts> partsOf;
+  std::unordered_map<std::string, StringId> names;
+  while (row.next()) {
+    if (!isUsableTime(row.integer(3), row.integer(4))) continue;
+    const auto [parts, isNew] = partsOf.try_emplace(row.id<StringId>(1));
+    if (isNew) {
+      const std::string_view text = trace.text(row.id<StringId>(1));
+      const std::string name(text.substr(0, std::min(text.find(", seq = "), text.find(", op_id = "))));
+      const auto [known, isNewName] = names.emplace(name, StringId(-1 - static_cast<int64_t>(m_names.size())));
+      if (isNewName) m_names.push_back(name);
+      parts->second.name = known->second;
+      constexpr std::string_view kSizes = ", sizes = ";
+      const size_t sizes = text.find(kSizes);
+      if (sizes != std::string_view::npos) {
+        const std::string_view rest = text.substr(sizes + kSizes.size());
+        parts->second.shape = shapeNumber(std::string(rest.substr(0, rest.find(", input_op_ids"))));
+      }
+    }
+    addNode(nodes,
+            {row.id<ProcessId>(0), OperatorSource::Range, parts->second.name, parts->second.shape, row.id<ThreadId>(2),
+             row.time(3), Duration(row.integer(4)), Duration()},
+            row.integer(5));
+  }
+  return row.status();
+}
+
+int64_t OperatorIndex::shapeNumber(std::string shape) {
+  const auto [at, isNew] = m_shapeNumbers.emplace(std::move(shape), static_cast<int64_t>(m_shapes.size()) + 1);
+  if (isNew) m_shapes.push_back(at->first);
+  return at->second;
+}
+
+std::string_view OperatorIndex::shapeOf(int64_t shape) const {
+  return shape > 0 ? std::string_view(m_shapes[static_cast<size_t>(shape - 1)]) : std::string_view();
+}
+
+std::string_view OperatorIndex::nameOf(Trace& trace, StringId name) const {
+  return name.value() < 0 ? std::string_view(m_names[static_cast<size_t>(-1 - name.value())]) : trace.text(name);
 }
 
 std::optional<size_t> OperatorIndex::find(const LaunchedWork& work) const {
@@ -215,9 +264,10 @@ Result<std::vector<OperatorTotals>> totalOperators(Trace& trace, const Filter& f
       OperatorTotals& totals = result.emplace_back();
       totals.process = call.process;
       totals.source = kSources[static_cast<size_t>(call.source)];
-      totals.name = call.name;
-      if (byShape && call.source == OperatorSource::Framework) totals.shape = trace.text(StringId(shape));
-      if (byShape && call.source == OperatorSource::Library) totals.shape = index.libraryShape(shape);
+      totals.name = index.nameOf(trace, call.name);
+      if (byShape) {
+        totals.shape = call.source == OperatorSource::Framework ? trace.text(StringId(shape)) : index.shapeOf(shape);
+      }
     }
     OperatorTotals& totals = result[at->second];
     totals.cpu.add(call.cpu.ns());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators: what a framework called (imported traces), and in our own recordings the library calls and the ranges that
-// declare the work of an operation (payload `flops` or `bytes`). Library calls inside such a range are inside it.
+// declare the work of an operation (payload `flops` or `bytes`), or that torch's emit_nvtx made of its operators
+// ("aten::mm, seq = 12, op_id = 34, sizes = [[4, 3], [3, 5]]"). Library calls inside such a range are inside it.
 //   self CPU   duration without that of the operators directly inside
 //   self GPU   summed durations of the kernels, copies and sets that it launched itself; total: with the operators
 //   inside
@@ -25,8 +26,8 @@ enum class OperatorSource : uint8_t { Framework, Library, Range };
 struct OperatorCall {
   ProcessId process;
   OperatorSource source = OperatorSource::Framework;
-  StringId name;
-  int64_t shape = 0;  // framework: key of operator_argument_set, 0: none; library: index for libraryShape
+  StringId name;      // nameOf() reads it: it may be only a part of a text of the trace
+  int64_t shape = 0;  // framework: key of operator_argument_set; else what shapeOf() reads; 0: none
   ThreadId thread;
   TimePoint start;
   Duration cpu, cpuSelf;
@@ -38,8 +39,9 @@ class OperatorIndex {
  public:
   [[nodiscard]] static Result<OperatorIndex> load(Trace& trace);
   [[nodiscard]] const std::vector<OperatorCall>& calls() const { return m_calls; }
-  // "m 64 n 32 k 16 bf16"
-  [[nodiscard]] const std::string& libraryShape(int64_t index) const { return m_shapes[static_cast<size_t>(index)]; }
+  [[nodiscard]] std::string_view nameOf(Trace& trace, StringId name) const;
+  // Of a library call or range, for its `shape`: "m 64 n 32 k 16 bf16", "[[4, 3], [3, 5]]"; "" for 0.
+  [[nodiscard]] std::string_view shapeOf(int64_t shape) const;
   // The innermost operator that launched it, as an index of calls().
   [[nodiscard]] std::optional<size_t> find(const LaunchedWork& work) const;
 
@@ -56,11 +58,15 @@ class OperatorIndex {
   Status loadFramework(Trace& trace);
   Status loadOwn(Trace& trace);
   Status loadLibraryCalls(Trace& trace, std::vector<HostNode>& nodes);
+  Status loadTorchRanges(Trace& trace, std::vector<HostNode>& nodes);
+  int64_t shapeNumber(std::string shape);
   void addNode(std::vector<HostNode>& nodes, OperatorCall call, int64_t depth);
 
   std::vector<OperatorCall> m_calls;
-  std::vector<std::string> m_shapes;
-  HostForest m_forest;  // of our own recordings' operators; payload: index
+  std::vector<std::string> m_shapes;  // number 1 and on
+  std::unordered_map<std::string, int64_t> m_shapeNumbers;
+  std::vector<std::string> m_names;  // cut from longer texts: StringId -1, -2 …
+  HostForest m_forest;               // of our own recordings' operators; payload: index
   std::unordered_map<Key, int64_t, KeyHash> m_byCorrelation;
 };
 
@@ -69,7 +75,7 @@ enum class OperatorGrouping : uint8_t { Name, Shape };
 struct OperatorTotals {
   ProcessId process;
   const char* source = "";  // "framework", "library", "range"
-  StringId name;
+  std::string name;
   std::string shape;  // Shape: of the operands; "": not known
   Sample cpu;
   Duration cpuSelf, gpuSelf, gpuTotal;

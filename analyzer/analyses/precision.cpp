@@ -189,7 +189,7 @@ class PrecisionAnalysis {
       if (call.source == OperatorSource::Library || !m_filter.keepsOnHost(call.process, call.start)) continue;
       const auto [kind, isNew] = kinds.emplace(call.name, 0);
       if (isNew) {
-        const std::string_view name = m_trace.text(call.name);
+        const std::string_view name = m_operators.nameOf(m_trace, call.name);
         kind->second = isProduct(name) ? 1 : name == "aten::copy_" ? 2 : name == "cast" ? 3 : 0;
       }
       if (call.source == OperatorSource::Framework && kind->second == 1) addProduct(i, call);

@@ -6,7 +6,7 @@
 -- pid: process id
 -- name: operator, library function, or the range that declares the operation
 -- shape: of the operands (framework: JSON, one element per argument; library: m, n, k and compute type); empty by name, or not recorded
--- source: framework (imported operators), library (calls with their shape), range (NVTX range with flops or bytes)
+-- source: framework (imported operators), library (calls with their shape), range (NVTX range with flops or bytes, or of torch's emit_nvtx, its numbers left out)
 -- calls: how often it was called
 -- cpu_self_ns (ns): on the host, without the operators inside
 -- cpu_total_ns (ns): on the host; nested calls count in both

@@ -8,9 +8,9 @@
 namespace plumb::test {
 namespace {
 
-const OperatorTotals* find(const std::vector<OperatorTotals>& all, Trace& trace, std::string_view name) {
+const OperatorTotals* find(const std::vector<OperatorTotals>& all, std::string_view name) {
   for (const OperatorTotals& totals : all) {
-    if (trace.text(totals.name) == name) return &totals;
+    if (totals.name == name) return &totals;
   }
   return nullptr;
 }
@@ -40,13 +40,13 @@ TEST(Operators, OfAFrameworkNestByTheirParents) {
   Trace trace = valueOf(Trace::open(file.path()));
   const auto byName = valueOf(totalOperators(trace, {}, OperatorGrouping::Name));
   ASSERT_EQ(byName.size(), 2u);
-  const OperatorTotals* linear = find(byName, trace, "aten::linear");
+  const OperatorTotals* linear = find(byName, "aten::linear");
   EXPECT_EQ(linear->cpuSelf, Duration(50));
   EXPECT_EQ(linear->gpuSelf, Duration(10));
   EXPECT_EQ(linear->gpuTotal, Duration(55));
   EXPECT_EQ(linear->gpuEventCount, 3);
   EXPECT_STREQ(linear->source, "framework");
-  const OperatorTotals* mm = find(byName, trace, "aten::mm");
+  const OperatorTotals* mm = find(byName, "aten::mm");
   EXPECT_EQ(mm->gpuSelf, Duration(65));
   EXPECT_EQ(mm->gpuTotal, Duration(65));
   const auto byShape = valueOf(totalOperators(trace, {}, OperatorGrouping::Shape));
@@ -81,10 +81,31 @@ TEST(Operators, OfOurOwnRecordingsAreLibraryCallsAndDeclaredRanges) {
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].shape, "m 2 n 3 k 4 bf16");
   EXPECT_EQ(found[0].gpuSelf, Duration(30));
-  const OperatorTotals* range = find(found, trace, "projection");
+  const OperatorTotals* range = find(found, "projection");
   EXPECT_EQ(range->gpuSelf, Duration(7));
   EXPECT_EQ(range->gpuTotal, Duration(37));
   EXPECT_EQ(range->cpuSelf, Duration(60));
+}
+
+TEST(Operators, OfTorchsNvtxRangesAreNamedWithoutTheirNumbers) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addRange(rank.process, rank.thread, 0, 40, "aten::linear, seq = 7, op_id = 1, sizes = [[4, 3]]", 0);
+    trace.addRange(rank.process, rank.thread, 10, 20, "aten::mm, op_id = 2, sizes = [[4, 3], [3, 5]]", 1);
+    trace.addRange(rank.process, rank.thread, 50, 20, "aten::mm, op_id = 3, sizes = [[4, 3], [3, 5]]", 0);
+    trace.addRange(rank.process, rank.thread, 80, 20, "my range", 0);
+    trace.addApiCall(rank.process, rank.thread, 12, 3, "cudaLaunchKernel", 1);
+    trace.addKernel(rank.work(100, 30, 1), "gemm");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto found = valueOf(totalOperators(trace, {}, OperatorGrouping::Shape));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(find(found, "aten::mm")->shape, "[[4, 3], [3, 5]]");
+  EXPECT_EQ(find(found, "aten::mm")->gpuSelf, Duration(30));
+  EXPECT_EQ(find(found, "aten::linear")->gpuTotal, Duration(30));
+  EXPECT_EQ(find(found, "aten::linear")->cpuSelf, Duration(20));
 }
 
 TEST(Operators, ACircleOfParentsEnds) {
