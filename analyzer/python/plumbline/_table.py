@@ -27,7 +27,7 @@ def _unique(names: Sequence[str]) -> List[str]:
     return unique
 
 
-class Table(Sequence):
+class Table(Sequence[Row]):
     """Rows in order, each a dict of its columns; NULL is None. `columns` has the names, `tuples` the plain rows."""
 
     def __init__(self, columns: Sequence[str], tuples: List[Tuple[Any, ...]]) -> None:

@@ -61,7 +61,10 @@ class Trace:
         rows = self.query(
             "SELECT name, title, question, filters, by_values FROM plumb_reports WHERE problem IS NULL ORDER BY name"
         )
-        return [Report(*row[:4], by=row[4].split(", ") if row[4] else []) for row in rows.tuples]
+        return [
+            Report(name, title, question, filters, by.split(", ") if by else [])
+            for name, title, question, filters, by in rows.tuples
+        ]
 
     def frame(self, sql: str, params: Parameters = ()) -> pandas.DataFrame:
         """query(…) as a pandas DataFrame."""
