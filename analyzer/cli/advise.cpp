@@ -63,7 +63,7 @@ void printAdvice(const Advice& advice) {
                finding.rank ? fmt::format(" (rank {})", *finding.rank) : std::string());
     fmt::print("   {}\n", escaped(finding.finding));
     fmt::print("   gain: {}\n",
-               finding.gain ? fmt::format("at most {} ({})", formatDuration(*finding.gain), escaped(finding.arithmetic))
+               finding.gain ? fmt::format("up to {} ({})", formatDuration(*finding.gain), escaped(finding.arithmetic))
                             : escaped(finding.arithmetic.empty() ? "not estimated" : finding.arithmetic));
     if (finding.where) {
       fmt::print("   where: {} … {} after the start of the recording{}\n",
@@ -73,6 +73,11 @@ void printAdvice(const Advice& advice) {
                      : fmt::format("; {}", escaped(fmt::format("{}", fmt::join(finding.evidence, ", ")))));
     }
     fmt::print("   do: {}\n   rule: {}\n\n", escaped(finding.remedy), escaped(finding.rule));
+  }
+  if (advice.findings.size() > 1) {
+    fmt::print(
+        "Each gain is for the part of the run that was asked for. Rules may count the same time, so gains do not add "
+        "up.\n");
   }
   if (!advice.abstentions.empty()) {
     fmt::print("These rules cannot say, because\n");
@@ -162,7 +167,7 @@ int runAdvise(const AdviseArguments& arguments) {
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
   auto advice = advise(trace, arguments.filter, arguments.ruleFolders);
   if (!advice.ok()) return complain(advice.error().message, kBadInput);
-  if (arguments.isJson) {
+  if (arguments.format == Format::Json) {
     printAdviceAsJson(advice.value());
   } else {
     printAdvice(advice.value());
@@ -177,7 +182,7 @@ int runDiff(const DiffArguments& arguments) {
   auto comparison = compare::compareRuns(a.value(), b.value());
   if (!comparison.ok()) return complain(comparison.error().message, kFailed);
   constexpr size_t kMostRows = 15;  // of each kind
-  if (arguments.isJson) {
+  if (arguments.format == Format::Json) {
     printComparisonAsJson(comparison.value());
   } else {
     printComparison(comparison.value(), arguments.all ? SIZE_MAX : kMostRows);

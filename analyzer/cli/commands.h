@@ -54,8 +54,31 @@ struct ExportArguments {
   std::string format;          // "chrome" "csv" "parquet" "nsys" "folded"
   std::string weight = "gpu";  // folded: "gpu" or "host"
   bool force = false;
+  std::vector<std::string> reportFolders, ruleFolders;  // html: users' reports and rules
 };
 [[nodiscard]] int runExport(const ExportArguments& arguments);
+
+struct AdviseArguments {
+  std::string file;
+  Filter filter;
+  Format format = Format::Table;                        // or Json
+  std::vector<std::string> reportFolders, ruleFolders;  // users' reports and rules
+};
+[[nodiscard]] int runAdvise(const AdviseArguments& arguments);
+
+struct DiffArguments {
+  std::string a, b;
+  Format format = Format::Table;  // or Json
+  bool all = false;
+};
+[[nodiscard]] int runDiff(const DiffArguments& arguments);
+
+// 0: every rule holds; 1: one does not.
+struct CheckArguments {
+  std::string file, rules, baseline;
+  std::vector<std::string> reportFolders;
+};
+[[nodiscard]] int runCheck(const CheckArguments& arguments);
 
 struct MergeArguments {
   std::vector<std::string> files;

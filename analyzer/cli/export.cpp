@@ -7,16 +7,18 @@
 #include <filesystem>
 #include <memory>
 
-#include "analyzer/analyses/analysis_tables.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
 #include "analyzer/export/chrome.h"
 #include "analyzer/export/folded.h"
+#include "analyzer/export/html/report_page.h"
 #include "analyzer/export/merge.h"
 #include "analyzer/export/nsys.h"
 #include "analyzer/export/output_file.h"
 #include "analyzer/export/views.h"
+#include "analyzer/reports/reports.h"
+#include "analyzer/sqlext/sql_surface.h"
 
 namespace plumb::cli {
 namespace {
@@ -53,6 +55,21 @@ int exportToNsys(Trace& trace, const ExportArguments& arguments) {
   if (!written.ok()) return complain(written.error().message, kFailed);
   fmt::print("{}: {} tables, {} rows, named as in Nsight Systems' SQLite export\n", escaped(arguments.output),
              written.value().tables, formatCount(written.value().rows));
+  return kDone;
+}
+
+int exportToHtml(Trace& trace, const ExportArguments& arguments) {
+  auto reports = findReports(arguments.reportFolders);
+  if (!reports.ok()) return complain(reports.error().message, kBadInput);
+  if (const Status added = registerSqlSurface(trace, reports.value()); !added.ok())
+    return complain(added.error().message, kFailed);
+  auto out = exports::OutputFile::create(arguments.output, arguments.force);
+  if (!out.ok()) return complain(out.error().message, kFailed);
+  const exports::PageOptions options{{}, kVersion, arguments.reportFolders, arguments.ruleFolders};
+  if (const Status written = exports::exportReportPage(trace, options, out.value()); !written.ok())
+    return complain(written.error().message, kFailed);
+  if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
+  fmt::print("{}: one page, nothing else is needed to read it\n", escaped(arguments.output));
   return kDone;
 }
 
@@ -105,6 +122,7 @@ int runExport(const ExportArguments& arguments) {
   Trace& trace = opened.value();
   if (arguments.format == "chrome") return exportToChrome(trace, arguments);
   if (arguments.format == "csv") return exportToCsv(trace, arguments);
+  if (arguments.format == "html") return exportToHtml(trace, arguments);
   if (arguments.format == "nsys") return exportToNsys(trace, arguments);
   return exportToFolded(trace, arguments);
 }

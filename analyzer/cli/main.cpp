@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/advice/rule_file.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
@@ -33,8 +34,7 @@ void addFormat(CLI::App* command, Format& format) {
       ->type_name("FORMAT");
 }
 
-void addFilters(CLI::App* command, ReportRequest& request) {
-  Filter& filter = request.filter;
+void addFilters(CLI::App* command, Filter& filter) {
   command->add_option("--rank", filter.rank, "only this rank")->type_name("R");
   command->add_option("--step", filter.step, "only this step of each rank: see report steps")->type_name("N");
   command->add_option("--range", filter.range, "only inside the ranges of this name")->type_name("NAME");
@@ -52,7 +52,6 @@ void addFilters(CLI::App* command, ReportRequest& request) {
   };
   addTime("--from", filter.from, "only from this time of the recording on: 250000 (ns), 250us, 12.5ms, 1s");
   addTime("--to", filter.to, "only before this time");
-  command->add_option("--by", request.by, "what to group by: see --columns")->type_name("X");
 }
 
 // Arguments after record, doctor and calibrate are not ours to read.
@@ -72,8 +71,54 @@ struct Arguments {
   ImportArguments import;
   ExportArguments exporting;
   MergeArguments merge;
+  AdviseArguments advise;
+  DiffArguments diff;
+  CheckArguments check;
   bool list = false, columns = false;
 };
+
+void addTextOrJson(CLI::App* command, Format& format) {
+  command->add_option("--format", format, "text or json")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Table}, {"json", Format::Json}}))
+      ->type_name("FORMAT");
+}
+
+void describeJudgements(CLI::App& app, Arguments& arguments) {
+  CLI::App* advise = app.add_subcommand("advise", "What to change in the run, by rules, and what it could gain");
+  advise->group(kLook);
+  advise->add_option("FILE", arguments.advise.file, "trace file")->required();
+  addFilters(advise, arguments.advise.filter);
+  addTextOrJson(advise, arguments.advise.format);
+  advise->footer(
+      "A gain is at most what the remedy saves over the part of the run that was asked for; gains of different rules "
+      "may\n"
+      "be the same time, so they do not add up. A rule is an .sql file; your own go into ~/.config/plumb/rules or a "
+      "folder\n"
+      "named by PLUMB_RULES (analyzer/advice/rule_file.h says how they look).\n"
+      "Example: plumb advise run.sqlite --rank 0 --step 5");
+
+  CLI::App* diff = app.add_subcommand("diff", "Two runs side by side, per step, with confidence intervals");
+  diff->group(kLook);
+  diff->add_option("A", arguments.diff.a, "trace file before")->required();
+  diff->add_option("B", arguments.diff.b, "trace file after")->required();
+  diff->add_flag("--all", arguments.diff.all, "every row, not the largest 15 of each kind");
+  addTextOrJson(diff, arguments.diff.format);
+  diff->footer("Example: plumb diff before.sqlite after.sqlite");
+
+  CLI::App* check = app.add_subcommand("check", "Rules that the run must pass, for CI: exit code 0 or 1");
+  check->group(kLook);
+  check->add_option("FILE", arguments.check.file, "trace file")->required();
+  check->add_option("--rules", arguments.check.rules, "the rules: .sql, .yaml or .yml")->required();
+  check->add_option("--baseline", arguments.check.baseline, "trace file for max_slowdown_pct")->type_name("FILE");
+  check->footer(
+      "In .sql a statement with a column 'passed' holds when it is true in every row; any other holds when it finds "
+      "no\n"
+      "row. In .yaml: rules: [{name: step time, value: SELECT …, max: 120ms}, {name: no slower, max_slowdown_pct: "
+      "3}].\n"
+      "Exit code: 0 all hold, 1 one does not, 2 the rules or the file cannot be read.\n"
+      "Example: plumb check run.sqlite --rules gate.yaml --baseline main.sqlite");
+}
 
 void describe(CLI::App& app, Arguments& arguments) {
   app.set_version_flag("--version", std::string("plumb ") + kVersion);
@@ -99,7 +144,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       app.add_subcommand("report", "One table: kernels, copies, collectives, steps, memory …")->group(kLook);
   report->add_option("NAME", arguments.report.name, "which one: see --list");
   report->add_option("FILE", arguments.report.file, "trace file");
-  addFilters(report, arguments.report.request);
+  addFilters(report, arguments.report.request.filter);
+  report->add_option("--by", arguments.report.request.by, "what to group by: see --columns")->type_name("X");
   report
       ->add_option("--definition", arguments.report.definition,
                    "exact (default), or as HolisticTraceAnalysis (hta) or TraceLens (tracelens) count it")
@@ -136,6 +182,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       "          plumb query run.sqlite \"SELECT name, calls FROM report_kernels(:rank)\" -p rank=0\n"
       "          plumb query run.sqlite -f script.sql");
 
+  describeJudgements(app, arguments);
+
   CLI::App* import = app.add_subcommand("import", "Make a trace file of other profilers' traces")->group(kFiles);
   import->add_option("FILE", arguments.import.files, "traces; several are the ranks of one run")->required();
   import->add_option("-o,--output", arguments.import.output, "trace file to make")->required();
@@ -144,7 +192,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       ->delimiter(',');
   import->footer(
       "Reads torch.profiler (Kineto) JSON and Chrome traces in general (plain, .gz or .zst), SQLite exports of Nsight\n"
-      "Systems, memory snapshots and raw memory timelines of PyTorch, dumps of its flight recorder, output of nccl-tests\n"
+      "Systems, memory snapshots and raw memory timelines of PyTorch, dumps of its flight recorder, output of "
+      "nccl-tests\n"
       "and NCCL Inspector; different kinds of one run may be named together. What is damaged or has no\n"
       "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\".\n"
       "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
@@ -164,6 +213,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       "parquet  a folder with a dataset per view, partitioned by rank, for DuckDB, Spark, Dask\n"
       "nsys     an SQLite file with the tables of Nsight Systems' export, for programs that read those\n"
       "folded   stacks for flamegraph.pl, speedscope, inferno\n"
+      "html     one page to send to a colleague: what ran, where its time and memory went, advice\n"
       "Example: plumb export run.sqlite --format chrome -o run.json.gz");
 
   CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);
@@ -178,7 +228,13 @@ void describe(CLI::App& app, Arguments& arguments) {
 
 int runParsed(const CLI::App& app, Arguments& arguments) {
   arguments.report.folders = arguments.query.folders = userReportFolders();
+  arguments.exporting.reportFolders = arguments.advise.reportFolders = arguments.check.reportFolders =
+      arguments.report.folders;
+  arguments.exporting.ruleFolders = arguments.advise.ruleFolders = userRuleFolders();
   if (app.got_subcommand("summary")) return summarize(arguments.summaryFile);
+  if (app.got_subcommand("advise")) return runAdvise(arguments.advise);
+  if (app.got_subcommand("diff")) return runDiff(arguments.diff);
+  if (app.got_subcommand("check")) return runCheck(arguments.check);
   if (app.got_subcommand("query")) return runQuery(arguments.query);
   if (app.got_subcommand("import")) return runImport(arguments.import);
   if (app.got_subcommand("export")) return runExport(arguments.exporting);

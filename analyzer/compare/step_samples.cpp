@@ -180,8 +180,7 @@ Result<RunSamples> Sampler::run() {
   m_result.path = m_trace.path();
   if (Status done = loadSteps(); !done.ok()) return done.error();
   if (Status done = sampleGpu(); !done.ok()) return done.error();
-  if (Status done =
-          sampleHost(Subject::Operator, "SELECT process_id, start_ns, duration_ns, name_id FROM main.operator");
+  if (Status done = sampleHost(Subject::Operator, "SELECT process_id, start_ns, duration_ns, name_id FROM operator");
       !done.ok()) {
     return done.error();
   }

@@ -295,7 +295,7 @@ Status Writer::rangeEvents() {
 Status Writer::operatorEvents() {
   Status read = each(
       "SELECT o.start_ns, o.duration_ns, o.name_id, o.thread_id, o.external_id, o.sequence, d.text, t.text"
-      " FROM main.operator o LEFT JOIN main.operator_argument_set a ON a.id = o.argument_set_id"
+      " FROM operator o LEFT JOIN operator_argument_set a ON a.id = o.argument_set_id"
       " LEFT JOIN main.string d ON d.id = a.dims_id LEFT JOIN main.string t ON t.id = a.types_id WHERE o.process_id = "
       "?1",
       [&](Statement& row) {
@@ -320,7 +320,7 @@ Status Writer::operatorEvents() {
       });
   if (!read.ok()) return read;
   return each(
-      "SELECT start_ns, duration_ns, name_id, thread_id, id, parent_id FROM main.python_call WHERE process_id = ?1",
+      "SELECT start_ns, duration_ns, name_id, thread_id, id, parent_id FROM python_call WHERE process_id = ?1",
       [&](Statement& row) {
         event(
             R"({{"ph": "X", "cat": "python_function", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"Python id": {}, "Python parent id": {}}}}})",

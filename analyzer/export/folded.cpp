@@ -38,8 +38,8 @@ Status addFrames(Trace& trace, const char* sql, FramesByThread& frames) {
 Result<FramesByThread> loadFrames(Trace& trace, bool withCalls) {
   FramesByThread frames;
   for (const char* sql : {"SELECT thread_id, start_ns, duration_ns, name_id FROM main.range WHERE kind = 'push_pop'",
-                          "SELECT thread_id, start_ns, duration_ns, name_id FROM main.operator",
-                          "SELECT thread_id, start_ns, duration_ns, name_id FROM main.python_call",
+                          "SELECT thread_id, start_ns, duration_ns, name_id FROM operator",
+                          "SELECT thread_id, start_ns, duration_ns, name_id FROM python_call",
                           "SELECT thread_id, start_ns, duration_ns, name_id FROM main.api_call"}) {
     if (!withCalls && std::string_view(sql).ends_with("api_call")) continue;
     if (const Status added = addFrames(trace, sql, frames); !added.ok()) return added.error();

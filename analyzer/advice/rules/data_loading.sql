@@ -18,4 +18,4 @@ FROM loading i JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b
 WHERE i.idle_ns > 0.02 * b.span_ns
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither ranges nor operators were recorded, so data loading cannot be told from other host work'
-WHERE NOT EXISTS (SELECT 1 FROM main.range) AND NOT EXISTS (SELECT 1 FROM main.operator) AND NOT EXISTS (SELECT 1 FROM main.python_call);
+WHERE NOT EXISTS (SELECT 1 FROM main.range) AND NOT EXISTS (SELECT 1 FROM operator) AND NOT EXISTS (SELECT 1 FROM python_call);

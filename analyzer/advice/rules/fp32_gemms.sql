@@ -21,7 +21,7 @@ SELECT f.rank AS rank,
         WHERE q.pid = f.pid AND q.rank IS f.rank AND l.compute_type_id = (SELECT id FROM main.string WHERE text = 'fp32') ORDER BY l.flops DESC LIMIT 1) AS evidence,
        NULL AS cannot_say
 FROM product f JOIN process p ON p.pid = f.pid AND p.rank IS f.rank
-WHERE f.gpu_pct > 10 AND (p.small > 1.1 * p.fp32 OR (coalesce(p.fp32, p.small) IS NULL AND p.has_tensor_cores))
+WHERE f.gpu_pct > 10 AND (p.small > 1.5 * p.fp32 OR (coalesce(p.fp32, p.small) IS NULL AND p.has_tensor_cores))
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
 WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what = 'matrix product' AND dtype IS NOT NULL)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- One rank makes the others wait
--- A rank that arrives last in most collectives and costs each of the others more than 5 % of the span
+-- A rank that makes the others wait for more than 5 % of the span each, and twice as long as it waits for them
 -- remedy: Look at the phase that makes it late: compute (its share of the work, a slower GPU), data_loading (its loader),
 --   launch (its host). `plumb report stragglers FILE`.
 WITH other AS (SELECT max(1, count(DISTINCT rank) - 1) AS ranks FROM main.process),
@@ -18,7 +18,7 @@ SELECT s.rank AS rank,
        NULL AS cannot_say
 FROM report_stragglers(:rank, :step, :range, :from_ns, :to_ns) s CROSS JOIN other o
      LEFT JOIN worst w ON w.straggler_pid = s.pid AND w.straggler_rank IS s.rank AND w.place = 1
-WHERE s.arrived_last > 0.5 * s.instances
+WHERE s.caused_wait_ns > 2 * s.waited_ns
   AND s.caused_wait_ns > 0.05 * o.ranks * (SELECT max(span_ns) FROM analysis_breakdown(NULL, :step, :range, :from_ns, :to_ns))
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collective has the kernels of all its ranks in the file'

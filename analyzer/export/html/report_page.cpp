@@ -64,6 +64,8 @@ class Page {
   void report(const Section& section);
   void rows(Statement& statement, const Report& report, size_t most);
   [[nodiscard]] std::string cell(const Statement& row, int column, const std::string& unit) const;
+  void steps();
+  void overview();
   void advice();
   [[nodiscard]] Status diagnostics();
 
@@ -71,6 +73,7 @@ class Page {
   const PageOptions& m_options;
   OutputFile& m_out;
   std::vector<Report> m_reports;
+  Result<Advice> m_advice = Error{"no rule was applied"};
 };
 
 void Page::heading(std::string_view title, std::string_view question) {
@@ -199,9 +202,43 @@ void Page::head() {
   if (!info.complete) note("The recording is not complete: it is still going on, or its recorder was killed.");
 }
 
+// One sentence on the steady steps of all ranks.
+void Page::steps() {
+  auto rows = m_trace.query(
+      "SELECT count(*), median(time_ns), percentile(time_ns, 10), percentile(time_ns, 90),"
+      " (SELECT count(*) FROM analysis_steps WHERE warmup = 1)"
+      " FROM (SELECT coalesce(span_ns, host_ns) AS time_ns FROM analysis_steps WHERE warmup = 0)");
+  if (!rows.ok() || !rows.value().next() || rows.value().integer(0) == 0)
+    return note("The run has no training steps that are declared or repeat.");
+  const Statement& row = rows.value();
+  m_out.write(fmt::format(
+      "<p>A training step takes <b>{}</b> (median of {} steady steps, all ranks; one in ten takes less than "
+      "{}, one in ten more than {}). {} warm-up steps are left out.</p>\n",
+      html(cli::formatDuration(row.real(1))), row.integer(0), html(cli::formatDuration(row.real(2))),
+      html(cli::formatDuration(row.real(3))), row.integer(4)));
+}
+
+// The first screen: how long a step takes, where the time went, and the most that could be gained.
+void Page::overview() {
+  heading("Where the time went", "What did each device do, from its first work to its last?");
+  steps();
+  picture(breakdownPicture(m_trace));
+  if (!m_advice.ok() || m_advice.value().findings.empty()) return;
+  constexpr size_t kMost = 3;
+  const std::vector<Finding>& findings = m_advice.value().findings;
+  m_out.write("<p>The rules that found most:</p>\n<ol>\n");
+  for (size_t i = 0; i < std::min(findings.size(), kMost); ++i) {
+    const Finding& finding = findings[i];
+    m_out.write(fmt::format("<li><b>{}</b>{}: {}</li>\n", html(finding.title),
+                            finding.rank ? fmt::format(" (rank {})", *finding.rank) : "", html(finding.finding)));
+  }
+  m_out.write(fmt::format("</ol>\n<p class=\"muted\">All {} findings with what to do are under Advice.</p>\n",
+                          findings.size()));
+}
+
 void Page::advice() {
   heading("Advice", "What would make this run faster, and by how much at most?");
-  auto found = advise(m_trace, {}, m_options.reportFolders);
+  const Result<Advice>& found = m_advice;
   if (!found.ok()) {
     m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(found.error().message)));
     return;
@@ -243,12 +280,13 @@ Status Page::write() {
   auto reports = findReports(m_options.reportFolders);
   if (!reports.ok()) return reports.error();
   m_reports = std::move(reports).value();
+  m_advice = advise(m_trace, {}, m_options.ruleFolders);
   head();
-  advice();
+  overview();
   heading("A typical step", "What ran when, on each rank's streams? (pictures of up to 8 ranks; hover for names)");
   picture(timelinePicture(m_trace));
-  heading("Breakdown", "Where did each device's time go, from its first work to its last?");
-  picture(breakdownPicture(m_trace));
+  advice();
+  heading("Steps", "How long did each step take, and where did its time go?");
   report({"steps", "", 30});
   heading("Memory", "What held device memory when? (the device with the largest peak)");
   picture(memoryPicture(m_trace));

@@ -12,9 +12,9 @@
 namespace plumb::exports {
 
 struct PageOptions {
-  std::string title;                       // "" for the trace's file name
-  std::string version;                     // of the program
-  std::vector<std::string> reportFolders;  // users' reports and rules
+  std::string title;                                    // "" for the trace's file name
+  std::string version;                                  // of the program
+  std::vector<std::string> reportFolders, ruleFolders;  // users'
 };
 
 // The tables of the analyses and reports must be registered.

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// export, merge, advise, diff and check as a user or a script meets them, and other programs that read what we write:
+// HolisticTraceAnalysis, DuckDB and Dask, of the Python in PLUMB_TEST_PYTHON (else python3).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/process.h"
+#include "tests/support/trace_builder.h"
+
+namespace plumb::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kPlumb = PLUMB_BUILD_DIR "/bin/plumb";
+
+class Exports : public testing::Test {
+ protected:
+  Exports() { makeSampleTrace(m_trace, {.ranks = 2, .layers = 2, .steps = 6}); }
+  Outcome plumb(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), kPlumb);
+    return run({.arguments = arguments,
+                .environment =
+                    {{"HOME", m_folder.path()}, {"XDG_CONFIG_HOME", ""}, {"PLUMB_REPORTS", ""}, {"PLUMB_RULES", ""}},
+                .directory = m_folder.path()});
+  }
+  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(m_folder.file(name)) << text;
+    return m_folder.file(name);
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(m_folder.file(name)).rdbuf();
+    return text.str();
+  }
+  // A Python program of this folder: 77 says that what it needs is not installed.
+  void expectPython(const std::string& script) const {
+    const char* named = std::getenv("PLUMB_TEST_PYTHON");
+    const Outcome outcome =
+        run({.arguments = {named ? named : "python3", PLUMB_SOURCE_DIR "/tests/integration/exports/" + script, kPlumb,
+                           m_trace, m_folder.path()},
+             .timeout = std::chrono::seconds(110)});
+    if (outcome.exitCode == 77) GTEST_SKIP() << outcome.output;
+    EXPECT_EQ(outcome.exitCode, 0) << outcome.output << outcome.errors;
+  }
+
+  TemporaryFolder m_folder;
+  std::string m_trace = m_folder.file("run.sqlite");
+};
+
+TEST_F(Exports, CsvHasAFileForEachView) {
+  const Outcome outcome = plumb({"export", m_trace, "--format", "csv", "-o", "tables"});
+  ASSERT_EQ(outcome.exitCode, 0) << outcome.errors;
+  const Outcome counted = plumb({"query", m_trace, "SELECT count(*) FROM kernels", "--format", "csv"});
+  const std::string csv = read("tables/kernels.csv");
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n') - 1,
+            std::stoll(counted.output.substr(counted.output.find('\n') + 1)));
+  EXPECT_EQ(csv.rfind("id,rank,", 0), 0u) << csv.substr(0, 100);
+  EXPECT_EQ(plumb({"export", m_trace, "--format", "csv", "-o", "tables"}).exitCode, 1) << "they are there already";
+}
+
+TEST_F(Exports, HtmlIsOnePage) {
+  const Outcome outcome = plumb({"export", m_trace, "--format", "html", "-o", "report.html"});
+  ASSERT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_THAT(read("report.html"), HasSubstr("Where the time went"));
+}
+
+TEST_F(Exports, FoldedStacks) {
+  ASSERT_EQ(plumb({"export", m_trace, "--format", "folded", "-o", "gpu.folded"}).exitCode, 0);
+  EXPECT_THAT(read("gpu.folded"), HasSubstr("rank 0;step;forward;"));
+}
+
+TEST_F(Exports, UnknownFormatIsWrongUsage) {
+  EXPECT_EQ(plumb({"export", m_trace, "--format", "papyrus", "-o", "x"}).exitCode, 2);
+}
+
+TEST_F(Exports, HtaHasTheSameNumbers) { expectPython("hta_numbers.py"); }
+
+TEST_F(Exports, DuckDbAndDaskHaveTheSameSums) { expectPython("parquet_sums.py"); }
+
+TEST_F(Exports, AdviceAsJson) {
+  const Outcome outcome = plumb({"advise", m_trace, "--format", "json"});
+  ASSERT_EQ(outcome.exitCode, 0) << outcome.errors;
+  const auto advice = nlohmann::json::parse(outcome.output);
+  EXPECT_TRUE(advice.contains("findings"));
+  EXPECT_TRUE(advice.contains("cannot_say"));
+  for (const auto& finding : advice["findings"]) EXPECT_FALSE(finding["remedy"].get<std::string>().empty());
+}
+
+TEST_F(Exports, AdviceTakesFiltersAndUsersRules) {
+  std::filesystem::create_directories(m_folder.file(".config/plumb/rules"));
+  write(".config/plumb/rules/mine.sql",
+        "-- Mine\n-- What I look for\n-- remedy: Do it.\nSELECT 'rank ' || :rank || ' step ' || :step AS finding;");
+  const Outcome outcome = plumb({"advise", m_trace, "--rank", "1", "--step", "2"});
+  ASSERT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("rank 1 step 2"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("(rank 0)")));
+}
+
+TEST_F(Exports, DiffOfARunWithItselfShowsNothing) {
+  const Outcome outcome = plumb({"diff", m_trace, m_trace, "--format", "json", "--all"});
+  ASSERT_EQ(outcome.exitCode, 0) << outcome.errors;
+  const auto diff = nlohmann::json::parse(outcome.output);
+  EXPECT_FALSE(diff["rows"].empty());
+  for (const auto& row : diff["rows"]) {
+    EXPECT_EQ(row["change"], 0) << row;
+    EXPECT_NE(row["verdict"], "slower") << row;
+  }
+  EXPECT_THAT(plumb({"diff", m_trace, m_trace}).output, HasSubstr("no difference shown"));
+}
+
+TEST_F(Exports, CheckTellsCiByItsExitCode) {
+  const std::string good = write("good.sql", "-- check: kernels\nSELECT * FROM kernels WHERE duration_ns < 0;");
+  const std::string bad =
+      write("bad.yaml", "rules:\n  - {name: one kernel, value: SELECT count(*) FROM kernels, max: 1}\n");
+  const std::string broken = write("broken.sql", "SELECT nonsense FROM nowhere;");
+  EXPECT_EQ(plumb({"check", m_trace, "--rules", good}).exitCode, 0);
+  const Outcome failed = plumb({"check", m_trace, "--rules", bad});
+  EXPECT_EQ(failed.exitCode, 1);
+  EXPECT_THAT(failed.output, HasSubstr("FAIL  one kernel"));
+  EXPECT_EQ(plumb({"check", m_trace, "--rules", broken}).exitCode, 2);
+  EXPECT_EQ(plumb({"check", m_folder.file("none.sqlite"), "--rules", good}).exitCode, 2);
+  const std::string slower = write("slower.yml", "rules:\n  - {name: no slower, max_slowdown_pct: 3}\n");
+  EXPECT_EQ(plumb({"check", m_trace, "--rules", slower, "--baseline", m_trace}).exitCode, 0);
+  EXPECT_EQ(plumb({"check", m_trace, "--rules", slower}).exitCode, 2) << "no baseline";
+}
+
+TEST_F(Exports, MergeOfOneFileIsRefused) {
+  const Outcome outcome = plumb({"merge", m_trace, "-o", "merged.sqlite"});
+  EXPECT_EQ(outcome.exitCode, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("two or more"));
+}
+
+}  // namespace
+}  // namespace plumb::test

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written as Chrome JSON and imported again is the same, to the nanosecond.
+#include "analyzer/export/chrome.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "analyzer/import/import.h"
+#include "tests/unit/analyzer/export/export_testing.h"
+
+namespace plumb::test {
+namespace {
+
+// Times as they are not: with all digits, zero and large.
+void makeRandomTrace(const std::string& path, uint32_t seed, int64_t ranks) {
+  std::mt19937_64 random(seed);
+  const auto upTo = [&](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };
+  const char* const kNames[] = {"gemm",        "a \"quoted\" name", "line\nend", "\xc3\xa4\xc3\xb6",
+                                "back\\slash", "ncclDevKernel_x"};
+  TraceBuilder trace(path);
+  trace.setMeta("session_start_realtime_ns", "1700000000123456789");
+  for (int64_t r = 0; r < ranks; ++r) {
+    const OneRank rank(trace, r, ranks);
+    int64_t host = upTo(1'000'000), gpu = host + 1'000'000;
+    for (int i = 0; i < 60; ++i) {
+      const int64_t correlation = trace.newCorrelation(), duration = upTo(5'000);
+      trace.addApiCall(rank.process, rank.thread, host, duration, "cudaLaunchKernel", correlation);
+      host += duration + 1 + upTo(2'000);
+      gpu += upTo(3'000);
+      const int64_t length = upTo(3) == 0 ? upTo(3) : upTo(4'000'000'000);
+      switch (upTo(4)) {
+        case 0:
+          trace.addCopy(rank.work(gpu, length, correlation), upTo(1 << 30), 1 + upTo(2), 1 + upTo(2), 3);
+          break;
+        case 1:
+          trace.addSet(rank.work(gpu, length, correlation), upTo(1 << 30));
+          break;
+        default:
+          trace.addKernel(rank.work(gpu, length, correlation), kNames[upTo(6)]);
+      }
+      gpu += length;
+      trace.addCounter(rank.process, host, "loss", static_cast<double>(upTo(1000)) / 8);
+      if (i % 10 == 0) trace.addRange(rank.process, rank.thread, host, 1 + upTo(100), kNames[upTo(6)]);
+    }
+  }
+}
+
+class RoundTrip : public testing::TestWithParam<int> {};
+
+TEST_P(RoundTrip, KeepsCountsAndExactTimes) {
+  const TraceFile original;
+  const Folder folder;
+  const int64_t ranks = 1 + GetParam() % 2;
+  makeRandomTrace(original.path(), static_cast<uint32_t>(GetParam()), ranks);
+  Trace before = valueOf(Trace::open(original.path()));
+  exports::ChromeOptions options;
+  options.output = folder.file("ranks");
+  options.isFolder = true;
+  const auto written = valueOf(exports::exportChrome(before, options));
+  ASSERT_EQ(written.files.size(), static_cast<size_t>(ranks));
+  import::ImportOptions again;
+  again.files = written.files;
+  again.output = folder.file("again.sqlite");
+  again.version = "test";
+  const auto imported = valueOf(import::importTraces(again));
+  EXPECT_EQ(imported.damaged, 0u);
+  Trace after = valueOf(Trace::open(again.output));
+  // Of each rank, relative to its first call: an importer may choose another zero.
+  const std::string zero = " - (SELECT min(z.start_ns) FROM main.api_call z WHERE z.process_id = e.process_id)";
+  for (const std::string& sql :
+       {"SELECT rank, full_name, start_ns" + zero + ", duration_ns, stream FROM kernels e ORDER BY 1, 3, 4, 2",
+        "SELECT rank, copy_kind, source_kind, target_kind, bytes, start_ns" + zero +
+            ", duration_ns, stream FROM copies e ORDER BY 1, 6, 7",
+        "SELECT rank, bytes, start_ns" + zero + ", duration_ns, stream FROM memory_sets e ORDER BY 1, 3, 4",
+        "SELECT rank, name, start_ns" + zero + ", duration_ns, correlation FROM api_calls e ORDER BY 1, 3",
+        "SELECT rank, name, start_ns" + zero + ", duration_ns FROM ranges e ORDER BY 1, 3",
+        "SELECT p.rank, s.text, e.start_ns" + zero +
+            ", e.value FROM main.counter_sample e JOIN main.process p ON p.id = e.process_id JOIN main.string s ON "
+            "s.id = e.name_id ORDER BY 1, 3"}) {
+    const auto rows = rowsOf(before, sql);
+    EXPECT_FALSE(rows.empty()) << sql;
+    EXPECT_EQ(rows, rowsOf(after, sql)) << sql;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RoundTrip, testing::Range(1, 7));
+
+TEST(ChromeExport, KeepsCollectives) {
+  const TraceFile original;
+  const Folder folder;
+  makeSampleTrace(original.path(), {.ranks = 2, .layers = 2, .steps = 3});
+  Trace before = valueOf(Trace::open(original.path()));
+  exports::ChromeOptions options;
+  options.output = folder.file("ranks");
+  options.isFolder = true;
+  import::ImportOptions again;
+  again.files = valueOf(exports::exportChrome(before, options)).files;
+  again.output = folder.file("again.sqlite");
+  again.version = "test";
+  valueOf(import::importTraces(again));
+  Trace after = valueOf(Trace::open(again.output));
+  for (const char* sql : {"SELECT rank, operation, element_count, bytes, device_duration_ns FROM collectives ORDER BY "
+                          "rank, start_ns, device_start_ns",
+                          "SELECT rank, step FROM steps ORDER BY 1, 2"}) {
+    const auto rows = rowsOf(before, sql);
+    EXPECT_FALSE(rows.empty());
+    EXPECT_EQ(rows, rowsOf(after, sql)) << sql;
+  }
+}
+
+TEST(ChromeExport, RefusesANameThatIsTaken) {
+  const TraceFile original;
+  const Folder folder;
+  makeSampleTrace(original.path(), {.ranks = 1, .layers = 1, .steps = 1});
+  Trace trace = valueOf(Trace::open(original.path()));
+  exports::ChromeOptions options;
+  options.output = folder.file("a.json");
+  valueOf(exports::exportChrome(trace, options));
+  EXPECT_THAT(errorOf(exports::exportChrome(trace, options)), testing::HasSubstr("--force"));
+  options.replace = true;
+  EXPECT_EQ(errorOf(exports::exportChrome(trace, options)), "");
+}
+
+}  // namespace
+}  // namespace plumb::test

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/unit/analyzer/testing.h"
+
+namespace plumb::test {
+
+// A folder of one test, removed with what is in it.
+class Folder {
+ public:
+  Folder()
+      : m_path(std::filesystem::temp_directory_path() /
+               ("plumb-export." + std::to_string(getpid()) + "." +
+                testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(m_path);
+    std::filesystem::create_directories(m_path);
+  }
+  ~Folder() { std::filesystem::remove_all(m_path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string file(const std::string& name) const { return (m_path / name).string(); }
+
+ private:
+  std::filesystem::path m_path;
+};
+
+inline std::string contentOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Every row as one text, its values separated by '|'; NULL as "-".
+inline std::vector<std::string> rowsOf(Trace& trace, const std::string& sql) {
+  Statement row = valueOf(trace.query(sql));
+  std::vector<std::string> rows;
+  while (row.next()) {
+    std::string text;
+    for (int i = 0; i < row.columnCount(); ++i) {
+      text += (i == 0 ? "" : "|") + (row.isNull(i) ? std::string("-") : std::string(row.text(i)));
+    }
+    rows.push_back(std::move(text));
+  }
+  valueOf(Result<Unit>(row.status()));
+  return rows;
+}
+
+}  // namespace plumb::test
