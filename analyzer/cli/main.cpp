@@ -201,9 +201,9 @@ void describe(CLI::App& app, Arguments& arguments) {
   CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs")->group(kFiles);
   exporting->add_option("FILE", arguments.exporting.file, "trace file")->required();
   exporting->add_option("-o,--output", arguments.exporting.output, "file or folder to write")->required();
-  exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, nsys, folded")
+  exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, nsys, folded, html")
       ->required()
-      ->check(CLI::IsMember({"chrome", "csv", "parquet", "nsys", "folded"}));
+      ->check(CLI::IsMember({"chrome", "csv", "parquet", "nsys", "folded", "html"}));
   exporting->add_option("--weight", arguments.exporting.weight, "folded: gpu (default) or host time")
       ->check(CLI::IsMember({"gpu", "host"}));
   exporting->add_flag("--force", arguments.exporting.force, "replace what is there");
