@@ -2,6 +2,7 @@
 #include "analyzer/analyses/host_waits.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -42,6 +43,14 @@ struct NextLaunch {
   TimePoint call, gpu;
   DeviceId device;
 };
+
+// Since when the device has done nothing at the wait's end, but not before its start; its end when the device is busy
+// then.
+TimePoint driedUp(const IntervalSet& busy, Interval wait) {
+  const auto after = std::ranges::upper_bound(busy.parts(), wait.end, {}, &Interval::start);
+  if (after == busy.parts().begin()) return wait.start;
+  return std::clamp(std::prev(after)->end, wait.start, wait.end);
+}
 
 class WaitFinder {
  public:
@@ -152,7 +161,8 @@ class WaitFinder {
       }
       if (device == busy.end() || device->first.first != wait.process) continue;
       const auto& [set, hull] = device->second;
-      const Interval window = clip({wait.time.start, std::max(end, wait.time.start)}, hull);
+      const TimePoint dry = driedUp(set, wait.time);
+      const Interval window = clip({dry, std::max(end, dry)}, hull);
       wait.gpuIdle = window.length() - set.lengthWithin(window);
     }
     return Unit{};

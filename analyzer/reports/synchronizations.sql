@@ -16,7 +16,7 @@
 -- avg_ns (ns): mean
 -- median_ns (ns): median
 -- max_ns (ns): longest
--- gpu_idle_ns (ns): the device's idle time (all streams) from the wait's start to the GPU start of what the same thread launched next, or to its next wait; waits of several threads at once have it each; empty: not known
+-- gpu_idle_ns (ns): the device's idle time (all streams) from its last work before the wait's end (but not before the wait's start) to the GPU start of what the same thread launched next, or to its next wait; waits of several threads at once have it each; empty: not known
 WITH chosen AS (
   SELECT * FROM analysis_synchronizations(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'site') = 'site'
   UNION ALL SELECT * FROM analysis_synchronizations_by_call(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'call'
