@@ -67,7 +67,8 @@ class Merger {
   [[nodiscard]] Status copy(const Table& table, int64_t shiftNs);
   void bind(schema::Statement& insert, const Statement& row, int column, const Column& role, int64_t shiftNs);
   [[nodiscard]] Status noteForeignTables();
-  int64_t textOf(int64_t id);
+  [[nodiscard]] Status loadTexts();
+  [[nodiscard]] int64_t textOf(int64_t id) const;
 
   import::TraceFile& m_file;
   std::vector<Table> m_tables;
@@ -79,10 +80,20 @@ class Merger {
   std::vector<std::string> m_warnings;
 };
 
-int64_t Merger::textOf(int64_t id) {
+// All at once: while rows are copied by statements of our own, the file takes no others.
+Status Merger::loadTexts() {
+  m_texts.clear();
+  auto rows = m_source->query("SELECT id, text FROM main.string");
+  if (!rows.ok()) return rows.error();
+  while (rows.value().next()) m_texts[rows.value().integer(0)] = m_file.textId(rows.value().text(1));
+  m_file.rows().commit();
+  return rows.value().status();
+}
+
+// The empty text for an id that a damaged file lacks.
+int64_t Merger::textOf(int64_t id) const {
   const auto known = m_texts.find(id);
-  if (known != m_texts.end()) return known->second;
-  return m_texts.emplace(id, m_file.textId(m_source->text(StringId(id)))).first->second;
+  return known == m_texts.end() ? 0 : known->second;
 }
 
 void Merger::bind(schema::Statement& insert, const Statement& row, int column, const Column& role, int64_t shiftNs) {
@@ -158,7 +169,7 @@ Status Merger::noteForeignTables() {
 
 Status Merger::add(Trace& source, int64_t shiftNs) {
   m_source = &source;
-  m_texts.clear();
+  if (Status loaded = loadTexts(); !loaded.ok()) return loaded;
   m_refused = 0;
   m_offsets = m_largest;
   if (Status noted = noteForeignTables(); !noted.ok()) return noted;

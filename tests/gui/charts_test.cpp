@@ -43,7 +43,7 @@ TEST(MemoryChart, HoldsAValueUntilTheNext) {
 TEST(MemoryChart, FindsTheChangesOfThePeaksStep) {
   DeviceMemory memory;
   memory.points = {point(100, 5, 0), point(1010, 9, 0), point(1050, 2, 0), point(5000, 1, 0)};
-  memory.peak = memory.points[1];
+  static_cast<MemoryPoint&>(memory.peak) = memory.points[1];
   const auto span = peakSpan(memory, {{0, 0, {0, 1000}}, {0, 1, {1000, 2000}}});
   ASSERT_TRUE(span);
   EXPECT_LT(span->startNs, 1010);

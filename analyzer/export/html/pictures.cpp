@@ -300,9 +300,10 @@ Result<std::string> rooflinePicture(Trace& trace) {
     }
     for (double e = y0; e <= y1; ++e) {
       svg.line(kLeft, atY(std::pow(10, e)), kLeft + kPlot, atY(std::pow(10, e)), kGrid);
-      svg.text(kLeft - 6, atY(std::pow(10, e)) + 4, cli::formatPerSecond(std::pow(10, e), "FLOP/s"), Svg::Anchor::End,
+      svg.text(kLeft - 6, atY(std::pow(10, e)) + 4, cli::formatPerSecond(std::pow(10, e), "FLOP"), Svg::Anchor::End,
                kMuted, 10);
     }
+    double lastRoof = -1e9;
     for (const Roof* roof : roofs) {
       const double ridge = std::clamp(roof->perSecond / memory->perSecond, std::pow(10, x0), std::pow(10, x1));
       const double y = atY(roof->perSecond);
@@ -310,8 +311,11 @@ Result<std::string> rooflinePicture(Trace& trace) {
       svg.line(atX(startX), atY(startX * memory->perSecond), atX(ridge), atY(ridge * memory->perSecond), "#1f2933",
                1.5);
       svg.line(atX(ridge), y, kLeft + kPlot, y, "#1f2933", 1.5);
-      svg.text(kLeft + kPlot - 4, y - 4,
-               fmt::format("{} {} ({})", roof->resource, cli::formatPerSecond(roof->perSecond, "FLOP/s"),
+      // Roofs that lie close together have their labels above and below.
+      const double labelY = std::abs(y - lastRoof) < 12 ? y + 12 : y - 4;
+      lastRoof = y;
+      svg.text(kLeft + kPlot - 4, labelY,
+               fmt::format("{} {} ({})", roof->resource, cli::formatPerSecond(roof->perSecond, "FLOP"),
                            nameOf(roof->source)),
                Svg::Anchor::End, kMuted, 10);
     }
@@ -324,7 +328,7 @@ Result<std::string> rooflinePicture(Trace& trace) {
                                                                    : "#e08a3c";
       svg.circle(atX(*point->intensity), atY(*point->flopsPerSecond), 3 + 14 * std::sqrt(share), color,
                  fmt::format("{} ({}): {:.3g} FLOP/byte, {}, {} in all, {}", point->name, point->precision,
-                             *point->intensity, cli::formatPerSecond(*point->flopsPerSecond, "FLOP/s"),
+                             *point->intensity, cli::formatPerSecond(*point->flopsPerSecond, "FLOP"),
                              cli::formatDuration(point->duration), nameOf(point->verdict)));
     }
     svg.text(kLeft + kPlot / 2, kHeight - 4, "arithmetic intensity (FLOP/byte)", Svg::Anchor::Middle, kMuted);

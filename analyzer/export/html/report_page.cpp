@@ -106,9 +106,9 @@ std::string Page::cell(const Statement& row, int column, const std::string& unit
   } else if (unit == "%") {
     text = cli::formatPercent(value);
   } else if (unit == "bytes/s" || unit == "B/s") {
-    text = cli::formatPerSecond(value, "B/s");
+    text = cli::formatPerSecond(value, "B");
   } else if (unit == "FLOP/s") {
-    text = cli::formatPerSecond(value, "FLOP/s");
+    text = cli::formatPerSecond(value, "FLOP");
   } else {
     text = type == ValueType::Integer ? cli::formatCount(row.integer(column)) : fmt::format("{:.4g}", value);
   }
