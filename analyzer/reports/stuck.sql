@@ -15,4 +15,4 @@
 -- place: where it was called; empty when no call stack was recorded
 -- reason: what that follows from
 SELECT state, process_group, description, operation, sequence, sizes, datatype, missing_ranks, waiting_ranks, completed_ranks, since_ns, place, reason
-FROM analysis_stuck(:rank, :step, :range, :from_ns, :to_ns);
+FROM analysis_stuck(:rank);

@@ -251,6 +251,7 @@ void TraceBuilder::addPlugin(int64_t process, std::string_view name, std::string
 }
 
 void TraceBuilder::setMeta(std::string_view key, std::string_view value) {
+  execute("DELETE FROM meta WHERE key = '" + std::string(key) + "'");
   insert("meta(key, value)", {std::string(key), std::string(value)});
 }
 
