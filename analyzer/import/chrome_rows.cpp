@@ -269,7 +269,7 @@ void ChromeRows::counters(const ChromeEvent& event, uint64_t offset) {
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
     const auto number = value.toReal();
     if (!number) return;
-    sample(process, relative(*event.startNs), fmt::format("{}: {}", name, key), *number);
+    sample(process, relative(*event.startNs), key == name ? name : fmt::format("{}: {}", name, key), *number);
     any = true;
   });
   if (!any) m_tally.count(Reason::NoValue, offset);

@@ -86,7 +86,7 @@ TEST(Merge, OfTwoRanksIsTheRecordingOfBoth) {
         "SELECT p.rank, s.text, y.value FROM main.range_payload y JOIN main.range r ON r.id = y.range_id JOIN "
         "main.process p ON p.id = r.process_id"
         " JOIN main.string s ON s.id = y.name_id ORDER BY 1, 3",
-        "SELECT severity, code, count, message FROM diagnostics ORDER BY message", "SELECT * FROM analysis_breakdown",
+        "SELECT severity, name, count, message FROM diagnostics ORDER BY message", "SELECT * FROM analysis_breakdown",
         "SELECT * FROM analysis_collective_instances", "SELECT * FROM analysis_memory"}) {
     const auto rows = rowsOf(both, sql);
     EXPECT_FALSE(rows.empty()) << sql;

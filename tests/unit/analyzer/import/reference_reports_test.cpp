@@ -110,7 +110,9 @@ TEST_F(ImportTest, TraceLensSaysTheSameOfOperatorsKernels) {
       time += 1000 * std::stod(cells[4]);
       count += std::stoll(cells[5]);
     }
-    for (EventTotals& group : groupKernels(trace.value(), {}, KernelGrouping::Operator).value()) {
+    auto groups = groupKernels(trace.value(), {}, KernelGrouping::Operator);
+    ASSERT_TRUE(groups.ok()) << groups.error().message;
+    for (EventTotals& group : groups.value()) {
       const SampleStatistics s = group.durations.statistics();
       auto& [time, count] = have[group.detail];
       time += static_cast<double>(s.total);
