@@ -159,11 +159,14 @@ class Loader {
     return row.status();
   }
 
-  // The copies of the ranges that the profiler draws on the GPU count too.
+  // The copies of the ranges that the profiler draws on the GPU count too. Steps of another name are what an export for
+  // HTA calls ProfilerStep.
   Status readSteps() {
     auto rows = m_trace.query(
         "SELECT r.process_id, r.start_ns, n.text FROM main.range r JOIN main.string n ON n.id = r.name_id"
-        " WHERE n.text LIKE '%ProfilerStep%'");
+        " WHERE n.text LIKE '%ProfilerStep%'"
+        " UNION ALL SELECT process_id, start_ns, 'ProfilerStep#' || step FROM steps WHERE name NOT LIKE "
+        "'%ProfilerStep%'");
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
     while (row.next()) {
