@@ -172,6 +172,11 @@ Headers headersOf(const Statement& rows, const std::vector<ReportColumn>& column
     headers.units.push_back(known == columns.end() ? "" : known->unit);
     headers.texts.push_back(escaped(headerOf(name, headers.units.back())));
   }
+  // idle_ns and idle_pct would both be "idle".
+  const std::vector<std::string> names = columnNames(rows), shortened = headers.texts;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (headers.units[i] == "%" && std::ranges::count(shortened, shortened[i]) > 1) headers.texts[i] += " %";
+  }
   return headers;
 }
 

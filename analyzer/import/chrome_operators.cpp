@@ -65,6 +65,25 @@ bool saysNothing(const JsonValue& value) {
          value.text.find(',') == std::string_view::npos;
 }
 
+// One line, whatever way the file is laid out, so that the same arguments are the same text.
+std::string inOneLine(std::string_view json) {
+  std::string line;
+  bool isInText = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (isInText && c == '\\' && i + 1 < json.size()) {
+      line += c;
+      line += json[++i];
+      continue;
+    }
+    if (c == '"') isInText = !isInText;
+    if (!isInText && (c == ' ' || c == '\n' || c == '\r' || c == '\t')) continue;
+    line += c;
+    if (!isInText && c == ',') line += ' ';
+  }
+  return line;
+}
+
 }  // namespace
 
 ChromeOperators::ChromeOperators(TraceFile& file, Tally& tally)
@@ -150,6 +169,12 @@ std::optional<int64_t> ChromeOperators::argumentSet(const ChromeEvent& event, bo
   if (hasNotFinite) m_tally.count(Reason::NotFinite, offset);
   if (!other.empty()) other += '}';
   parts[kOther] = other;
+  std::array<std::string, kPartCount> lines;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].find('\n') == std::string_view::npos) continue;
+    lines[i] = inOneLine(parts[i]);
+    parts[i] = lines[i];
+  }
   m_argumentKey.clear();
   for (const std::string_view part : parts) m_argumentKey.append(part).append(1, '\n');
   if (m_argumentKey.size() == parts.size()) return std::nullopt;

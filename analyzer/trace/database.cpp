@@ -480,9 +480,16 @@ void Database::guard(bool isOn) {
   sqlite3_set_authorizer(m_handle.get(), isOn ? allowReading : nullptr, m_state.get());
 }
 
-Status Database::beginSnapshot() { return execute("BEGIN"); }
+Status Database::beginSnapshot() {
+  if (m_snapshots > 0) return ++m_snapshots, Unit{};
+  Status begun = execute("BEGIN");
+  if (begun.ok()) m_snapshots = 1;
+  return begun;
+}
 
-void Database::endSnapshot() noexcept { sqlite3_exec(m_handle.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
+void Database::endSnapshot() noexcept {
+  if (--m_snapshots == 0) sqlite3_exec(m_handle.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
 
 void Database::whileReading(std::function<void()> callback) {
   constexpr int kInstructions = 200'000;  // of SQLite's machine, between two calls: some milliseconds

@@ -108,7 +108,7 @@ class Database {
   // For adding SQL functions; everything else goes through the members above.
   [[nodiscard]] sqlite3* handle() const { return m_handle.get(); }
 
-  // Starts and ends a transaction, inside which every statement sees the same state of a growing file.
+  // Starts and ends a transaction, inside which every statement sees the same state of a growing file. They nest.
   [[nodiscard]] Status beginSnapshot();
   void endSnapshot() noexcept;
 
@@ -145,6 +145,7 @@ class Database {
   std::shared_ptr<ConnectionState> m_state;
   std::unique_ptr<sqlite3, Closer> m_handle;
   std::string m_path;
+  int m_snapshots = 0;  // that live: they nest
   std::unique_ptr<std::function<void()>> m_whileReading;  // its address is the callback's context
   bool m_isDamaged = false;
 };

@@ -7,8 +7,9 @@ SELECT rank,
        printf('%d of %d steps are warm-up; a mean over all steps is %.1f %% above the steady median (%.2f ms)', sum(warmup), count(*),
               100.0 * (avg(coalesce(span_ns, host_ns)) / median(CASE WHEN warmup = 0 THEN coalesce(span_ns, host_ns) END) - 1),
               median(CASE WHEN warmup = 0 THEN coalesce(span_ns, host_ns) END) / 1e6) AS finding,
-       CAST(sum(CASE WHEN warmup = 1 THEN coalesce(span_ns, host_ns) END) - sum(warmup) * median(CASE WHEN warmup = 0 THEN coalesce(span_ns, host_ns) END) AS INTEGER) AS gain_ns,
-       'the warm-up steps'' time beyond that of as many steady ones; once per run' AS arithmetic,
+       NULL AS gain_ns,
+       printf('once per run: the warm-up steps take %.2f ms more than as many steady ones',
+              (sum(CASE WHEN warmup = 1 THEN coalesce(span_ns, host_ns) END) - sum(warmup) * median(CASE WHEN warmup = 0 THEN coalesce(span_ns, host_ns) END)) / 1e6) AS arithmetic,
        min(CASE WHEN warmup = 1 THEN start_ns END) AS start_ns, max(CASE WHEN warmup = 1 THEN start_ns + span_ns END) AS end_ns, NULL AS evidence, NULL AS cannot_say
 FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns)
 GROUP BY rank, pid HAVING sum(warmup) > 0 AND avg(coalesce(span_ns, host_ns)) > 1.05 * median(CASE WHEN warmup = 0 THEN coalesce(span_ns, host_ns) END)

@@ -4,8 +4,8 @@
 -- remedy: Put the tensors into one bucket (DDP bucket_cap_mb, FSDP wrapping of larger modules) or use a group call.
 WITH grouped AS (
   SELECT operation, bytes, communicator, median_ns, transfer_ns IS NOT NULL AS is_transfer,
-         calls / max(1, min(ranks, (SELECT count(DISTINCT rank) FROM main.process WHERE rank IS NOT NULL))) AS per_rank,
-         coalesce(transfer_ns, total_ns / max(1, min(ranks, (SELECT count(DISTINCT rank) FROM main.process WHERE rank IS NOT NULL)))) AS time_ns,
+         calls / max(1, min(ranks, (SELECT count(DISTINCT rank) FROM main.process WHERE rank IS NOT NULL AND (:rank IS NULL OR rank = :rank)))) AS per_rank,
+         coalesce(transfer_ns, total_ns / max(1, min(ranks, (SELECT count(DISTINCT rank) FROM main.process WHERE rank IS NOT NULL AND (:rank IS NULL OR rank = :rank))))) AS time_ns,
          coalesce(transfer_busbw_bytes_per_s, kernel_busbw_bytes_per_s) AS busbw
   FROM analysis_collectives(:rank, :step, :range, :from_ns, :to_ns) WHERE total_ns IS NOT NULL AND operation NOT IN ('Send', 'Recv')),
 best AS (SELECT max(busbw) AS busbw, max(bytes) AS bytes FROM grouped),
