@@ -153,9 +153,18 @@ void printComparisonAsJson(const compare::Comparison& comparison) {
           .dump(2));
 }
 
+// The exit code, or that of a disk that is full.
+int finish(int code) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  return complain("The output could not be written: is the disk full?", kFailed);
+}
+
 }  // namespace
 
 int runAdvise(const AdviseArguments& arguments) {
+  if (arguments.filter.from && arguments.filter.to && *arguments.filter.to < *arguments.filter.from) {
+    return complain("--from is after --to.", kBadInput);
+  }
   auto reports = findReports(arguments.reportFolders);
   if (!reports.ok()) return complain(reports.error().message, kBadInput);
   auto opened = Trace::open(arguments.file);
@@ -172,7 +181,7 @@ int runAdvise(const AdviseArguments& arguments) {
   } else {
     printAdvice(advice.value());
   }
-  return kDone;
+  return finish(kDone);
 }
 
 int runDiff(const DiffArguments& arguments) {
@@ -187,7 +196,7 @@ int runDiff(const DiffArguments& arguments) {
   } else {
     printComparison(comparison.value(), arguments.all ? SIZE_MAX : kMostRows);
   }
-  return kDone;
+  return finish(kDone);
 }
 
 int runCheck(const CheckArguments& arguments) {
@@ -217,7 +226,7 @@ int runCheck(const CheckArguments& arguments) {
                result.detail.empty() ? std::string() : fmt::format(": {}", escaped(result.detail)));
   }
   fmt::print("{} of {} checks passed\n", results.value().size() - failed, results.value().size());
-  return failed == 0 ? kDone : kFailed;
+  return finish(failed == 0 ? kDone : kFailed);
 }
 
 }  // namespace plumb::cli

@@ -70,6 +70,9 @@ int describeReport(const std::string& name, const std::vector<std::string>& fold
 int runReport(const ReportArguments& arguments) {
   const auto name = reportByDefinition(arguments.name, arguments.definition);
   if (!name.ok()) return complain(name.error().message, kBadInput);
+  if (const Filter& filter = arguments.request.filter; filter.from && filter.to && *filter.to < *filter.from) {
+    return complain("--from is after --to.", kBadInput);
+  }
   auto reports = findReports(arguments.folders);
   if (!reports.ok()) return complain(reports.error().message, kBadInput);
   const auto report = std::find_if(reports.value().begin(), reports.value().end(),

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -20,6 +21,14 @@ namespace plumb::compare {
 namespace {
 
 Result<std::string> readFile(const std::string& path) {
+  std::error_code failed;
+  if (std::filesystem::exists(path, failed) && !std::filesystem::is_regular_file(path, failed)) {
+    return Error{fmt::format("The rules {} are not a regular file.", path)};
+  }
+  constexpr uintmax_t kMostBytes = 16 << 20;
+  if (const uintmax_t bytes = std::filesystem::file_size(path, failed); !failed && bytes > kMostBytes) {
+    return Error{fmt::format("The rules {} have {} bytes: rules are at most 16 MiB.", path, bytes)};
+  }
   std::ifstream file(path, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
   if (!file.is_open() || file.bad()) return Error{fmt::format("The rules {} cannot be read.", path)};

@@ -14,8 +14,15 @@
 namespace plumb::exports {
 
 Result<OutputFile> OutputFile::create(const std::string& path, bool replace) {
-  if (std::error_code ignored; !replace && std::filesystem::exists(path, ignored)) {
-    return Error{fmt::format("The file {} exists already; name another one with -o, or add --force.", path)};
+  std::error_code ignored;
+  if (const auto there = std::filesystem::status(path, ignored); std::filesystem::exists(there)) {
+    if (!replace) {
+      return Error{fmt::format("The file {} exists already; name another one with -o, or add --force.", path)};
+    }
+    // A device or a pipe would be replaced by a file of its name.
+    if (!std::filesystem::is_regular_file(there)) {
+      return Error{fmt::format("{} is not a regular file: name another one with -o.", path)};
+    }
   }
   std::string temporary = fmt::format("{}.writing-{}", path, ::getpid());
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
