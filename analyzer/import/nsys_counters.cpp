@@ -30,13 +30,14 @@ void importMetrics(NsysContext& context, const char* table, const char* names, c
     const auto times = context.times(row.integer(0), row.integer(0));
     if (!times) return;
     const int64_t type = row.integerOr(1, 0);
-    const auto [process, isNew] = processOfType.try_emplace(type, 0);
-    if (isNew) process->second = context.registry.processOfGpu(gpuOfType(type));
+    const auto known = processOfType.try_emplace(type, 0);
+    if (known.second) known.first->second = context.registry.processOfGpu(gpuOfType(type));
+    const int64_t process = known.first->second;
     const auto name = nameOfMetric.find({type, row.integerOr(2, 0)});
     if (process->second == 0 || name == nameOfMetric.end() || row.isNull(3)) {
       return context.tally.count(NsysReason::NotUnderstood);
     }
-    sample(context, process->second, times->start, name->second, row.real(3));
+    sample(context, process, times->start, name->second, row.real(3));
   });
 }
 
@@ -48,14 +49,15 @@ void importGenericEvents(NsysContext& context) {
     const auto times = context.times(row.integer(0), row.integer(0));
     if (!times) return;
     const int64_t type = row.integerOr(1, 0);
-    const auto [process, isNew] = processOfType.try_emplace(type, 0);
-    if (isNew) process->second = context.registry.processOfGpu(gpuOfType(type));
+    const auto known = processOfType.try_emplace(type, 0);
+    if (known.second) known.first->second = context.registry.processOfGpu(gpuOfType(type));
+    const int64_t process = known.first->second;
     bool any = false;
     (void)readObject(row.text(2), [&](std::string_view key, const JsonValue& value) {
       const auto number = value.toReal();
-      if (!number || process->second == 0) return;
+      if (!number || process == 0) return;
       const std::string name = fmt::format("{}, GPU {}", key, gpuOfType(type));
-      sample(context, process->second, times->start, context.file.textId(name), *number);
+      sample(context, process, times->start, context.file.textId(name), *number);
       any = true;
     });
     if (!any) context.tally.count(NsysReason::NotUnderstood);
