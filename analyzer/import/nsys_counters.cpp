@@ -34,7 +34,7 @@ void importMetrics(NsysContext& context, const char* table, const char* names, c
     if (known.second) known.first->second = context.registry.processOfGpu(gpuOfType(type));
     const int64_t process = known.first->second;
     const auto name = nameOfMetric.find({type, row.integerOr(2, 0)});
-    if (process->second == 0 || name == nameOfMetric.end() || row.isNull(3)) {
+    if (process == 0 || name == nameOfMetric.end() || row.isNull(3)) {
       return context.tally.count(NsysReason::NotUnderstood);
     }
     sample(context, process, times->start, name->second, row.real(3));
