@@ -11,8 +11,8 @@
 #include "analyzer/analyses/analysis_table.h"
 #include "analyzer/analyses/breakdown.h"
 #include "analyzer/analyses/collectives_tables.h"
-#include "analyzer/analyses/host_tables.h"
 #include "analyzer/analyses/critical_path_tables.h"
+#include "analyzer/analyses/host_tables.h"
 #include "analyzer/analyses/hta/hta_tables.h"
 #include "analyzer/analyses/idle_tables.h"
 #include "analyzer/analyses/kernel_tables.h"
@@ -93,9 +93,9 @@ Cell ordinalOf(const Trace& trace, std::optional<DeviceId> id) {
 }
 
 Status registerAnalysisTables(Trace& trace) {
-  const std::span<const AnalysisTable> kFamilies[] = {kTables,        collectivesTables(), hostTables(),
-                                                      kernelTables(), idleTables(),        stuckTables(),
-                                                      htaTables(), stepsTables(), criticalPathTables(), traceLensTables(),    memoryTables(),      rooflineTables()};
+  const std::span<const AnalysisTable> kFamilies[] = {
+      kTables,     collectivesTables(), hostTables(),         kernelTables(),    idleTables(),   stuckTables(),
+      htaTables(), stepsTables(),       criticalPathTables(), traceLensTables(), memoryTables(), rooflineTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
       Status added =

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "analyzer/analyses/data_loading.h"
 #include "analyzer/analyses/windows.h"
+#include "analyzer/intervals/gallop.h"
 
 namespace plumb {
 namespace {
@@ -21,14 +23,40 @@ struct Activity {
   Level level;
   bool blocks = false, loads = false;
 };
-using Activities = std::map<ThreadId, std::vector<Activity>>;
 
-bool meets(const IntervalSet& set, Interval interval) {
-  const auto& parts = set.parts();
-  const auto part =
-      std::partition_point(parts.begin(), parts.end(), [&](const Interval& p) { return p.end <= interval.start; });
-  return part != parts.end() && part->start < interval.end;
-}
+// The moments of interest of a thread, and its activities that meet them.
+class ThreadActivities {
+ public:
+  explicit ThreadActivities(const IntervalSet& interest) : m_interest(&interest) {}
+  [[nodiscard]] const IntervalSet& interest() const { return *m_interest; }
+  [[nodiscard]] bool meets(Interval time) {
+    const auto& parts = m_interest->parts();
+    m_hint = partitionPointNear(parts, m_hint, [&](const Interval& part) { return part.end <= time.start; });
+    return m_hint < parts.size() && parts[m_hint].start < time.end;
+  }
+  std::vector<Activity> list;
+
+ private:
+  const IntervalSet* m_interest;
+  size_t m_hint = 0;
+};
+
+// Rows of one thread mostly stand together.
+class Activities {
+ public:
+  explicit Activities(const HostActivity::Moments& interest) {
+    for (const auto& [thread, moments] : interest) m_threads.emplace(thread, ThreadActivities(moments));
+  }
+  [[nodiscard]] ThreadActivities* find(ThreadId thread) {  // null: of no interest
+    if (m_last == m_threads.end() || m_last->first != thread) m_last = m_threads.find(thread);
+    return m_last == m_threads.end() ? nullptr : &m_last->second;
+  }
+  [[nodiscard]] std::map<ThreadId, ThreadActivities>& threads() { return m_threads; }
+
+ private:
+  std::map<ThreadId, ThreadActivities> m_threads;
+  std::map<ThreadId, ThreadActivities>::iterator m_last = m_threads.end();
+};
 
 // Copies that can make their asynchronous call wait, with their ends: those from or to pageable memory.
 class PageableCopies {
@@ -76,7 +104,7 @@ class NameTest {
   std::unordered_map<StringId, bool> m_known;
 };
 
-Status readCalls(Trace& trace, const HostActivity::Moments& interest, Activities& activities) {
+Status readCalls(Trace& trace, Activities& activities) {
   auto copies = PageableCopies::load(trace);
   if (!copies.ok()) return copies.error();
   NameTest blocks(trace, isBlockingCall);
@@ -85,34 +113,33 @@ Status readCalls(Trace& trace, const HostActivity::Moments& interest, Activities
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
   while (row.next()) {
-    const auto thread = interest.find(row.id<ThreadId>(0));
-    if (thread == interest.end() || !isUsableTime(row.integer(1), row.integer(2))) continue;
+    ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
+    if (!thread || !isUsableTime(row.integer(1), row.integer(2))) continue;
     const Interval time = intervalOf(row.integer(1), row.integer(2));
-    if (!meets(thread->second, time)) continue;
+    if (!thread->meets(time)) continue;
     const auto name = row.id<StringId>(3);
     const bool isBlocking =
         blocks(name) || copies.value().waited(row.id<ProcessId>(4), row.id<Correlation>(5), time.end);
-    activities[thread->first].push_back({time, name, Level::Call, isBlocking, false});
+    thread->list.push_back({time, name, Level::Call, isBlocking, false});
   }
   return row.status();
 }
 
-Status readRanges(Trace& trace, const HostActivity::Moments& interest, const char* sql, Level level,
-                  Activities& activities) {
+Status readRanges(Trace& trace, const char* sql, Level level, Activities& activities) {
   NameTest loads(trace, isDataLoadingName);
   auto rows = trace.query(sql);
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
   while (row.next()) {
-    const auto thread = interest.find(row.id<ThreadId>(0));
-    if (thread == interest.end()) continue;
+    ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
+    if (!thread) continue;
     const int64_t start = row.integer(1);
     const bool isOpen = row.isNull(2);
     if (!isUsableTime(start, isOpen ? 0 : row.integer(2))) continue;
     const Interval time{TimePoint(start), isOpen ? kAllTime.end : TimePoint(start + row.integer(2))};
-    if (!meets(thread->second, time)) continue;
+    if (!thread->meets(time)) continue;
     const auto name = row.id<StringId>(3);
-    activities[thread->first].push_back({time, name, level, false, loads(name)});
+    thread->list.push_back({time, name, level, false, loads(name)});
   }
   return row.status();
 }
@@ -120,6 +147,7 @@ Status readRanges(Trace& trace, const HostActivity::Moments& interest, const cha
 // Sweeps over one thread's activities, which nest; where a damaged trace's do not, the one that began last counts.
 class Sweep {
  public:
+  explicit Sweep(const IntervalSet& interest) : m_interest(interest.parts()) {}
   std::vector<HostMoment> run(std::vector<Activity> activities) {
     std::sort(activities.begin(), activities.end(), [](const Activity& a, const Activity& b) {
       return std::make_pair(a.time.start, b.time.end) < std::make_pair(b.time.start, a.time.end);
@@ -156,17 +184,33 @@ class Sweep {
   }
   void emit(TimePoint to) {
     const auto& [calls, ranges, python] = m_open;
-    if (m_at < to && !(calls.empty() && ranges.empty() && python.empty())) {
+    while (m_part < m_interest.size() && m_interest[m_part].end <= m_at) ++m_part;
+    const bool isOfInterest = m_part < m_interest.size() && m_interest[m_part].start < to;
+    if (isOfInterest && m_at < to && !(calls.empty() && ranges.empty() && python.empty())) {
       HostMoment moment;
       moment.time = {m_at, to};
       if (!calls.empty()) moment.call = calls.front().name;
       moment.range = !ranges.empty() ? ranges.back().name : !python.empty() ? python.back().name : StringId();
       moment.isBlocked = m_blocking > 0;
       moment.isLoading = m_loading > 0;
-      m_moments.push_back(moment);
+      append(moment);
     }
     m_at = std::max(m_at, to);
   }
+  void append(const HostMoment& moment) {
+    if (!m_moments.empty()) {
+      HostMoment& last = m_moments.back();
+      const auto what = [](const HostMoment& m) { return std::tie(m.call, m.range, m.isBlocked, m.isLoading); };
+      if (last.time.end == moment.time.start && what(last) == what(moment)) {
+        last.time.end = moment.time.end;
+        return;
+      }
+    }
+    m_moments.push_back(moment);
+  }
+
+  const std::vector<Interval>& m_interest;
+  size_t m_part = 0;  // of the interest: the first that ends after m_at
 
   std::array<std::vector<Activity>, kLevelCount> m_open;
   std::vector<HostMoment> m_moments;
@@ -184,8 +228,8 @@ bool isBlockingCall(std::string_view apiName) {
 Result<HostActivity> HostActivity::load(Trace& trace, const Moments& interest) {
   HostActivity result;
   if (interest.empty()) return result;
-  Activities activities;
-  if (const Status read = readCalls(trace, interest, activities); !read.ok()) return read.error();
+  Activities activities(interest);
+  if (const Status read = readCalls(trace, activities); !read.ok()) return read.error();
   struct Source {
     const char* sql;
     Level level;
@@ -198,10 +242,11 @@ Result<HostActivity> HostActivity::load(Trace& trace, const Moments& interest) {
       {"SELECT thread_id, start_ns, duration_ns, name_id FROM operator", Level::Range},
       {"SELECT thread_id, start_ns, duration_ns, name_id FROM python_call", Level::Python}};
   for (const Source& source : kSources) {
-    if (const Status read = readRanges(trace, interest, source.sql, source.level, activities); !read.ok())
-      return read.error();
+    if (const Status read = readRanges(trace, source.sql, source.level, activities); !read.ok()) return read.error();
   }
-  for (auto& [thread, list] : activities) result.m_moments[thread] = Sweep().run(std::move(list));
+  for (auto& [thread, mine] : activities.threads()) {
+    if (!mine.list.empty()) result.m_moments[thread] = Sweep(mine.interest()).run(std::move(mine.list));
+  }
   return result;
 }
 

@@ -86,29 +86,29 @@ void summarize(RankSteps& rank) {
 }
 
 // The GPU side of declared steps.
-Status addGpuWork(Trace& trace, std::vector<RankSteps>& ranks, const std::vector<GpuActivity>& activities) {
+Status addGpuWork(Trace& trace, std::vector<RankSteps>& ranks, const std::vector<GpuActivity>& activities,
+                  const std::vector<DeviceTimeline>& timelines) {
   auto launches = LaunchIndex::load(trace);
   if (!launches.ok()) return launches.error();
-  auto classifier = CommunicationClassifier::load(trace);
-  if (!classifier.ok()) return classifier.error();
   std::map<ProcessId, RankSteps*> byProcess;
   for (RankSteps& rank : ranks) byProcess[rank.process] = &rank;
   std::map<std::pair<ProcessId, DeviceId>, std::vector<StepWork>> work;
-  const Status read = forEachGpuEvent(trace, classifier.value(), [&](const GpuEvent& event) {
-    const auto rank = byProcess.find(event.process);
-    if (rank == byProcess.end() || !event.isTimed) return;
-    const Launch* launch = launches.value().find(event.process, event.correlation);
-    if (!launch) return;
-    const std::ptrdiff_t step = stepAt(rank->second->steps, launch->start);
-    if (step < 0) return;
-    std::vector<StepWork>& steps = work[{event.process, event.device}];
-    steps.resize(rank->second->steps.size());
-    StepWork& mine = steps[static_cast<size_t>(step)];
-    mine.hull.start = mine.count ? std::min(mine.hull.start, event.time.start) : event.time.start;
-    mine.hull.end = mine.count ? std::max(mine.hull.end, event.time.end) : event.time.end;
-    ++mine.count;
-  });
-  if (!read.ok()) return read.error();
+  for (const DeviceTimeline& timeline : timelines) {
+    const auto rank = byProcess.find(timeline.process);
+    if (rank == byProcess.end()) continue;
+    std::vector<StepWork> steps(rank->second->steps.size());
+    for (const DeviceEvent& event : timeline.events) {
+      const Launch* launch = launches.value().find(timeline.process, event.correlation);
+      if (!launch) continue;
+      const std::ptrdiff_t step = stepAt(rank->second->steps, launch->start);
+      if (step < 0) continue;
+      StepWork& mine = steps[static_cast<size_t>(step)];
+      mine.hull.start = mine.count ? std::min(mine.hull.start, event.time.start) : event.time.start;
+      mine.hull.end = mine.count ? std::max(mine.hull.end, event.time.end) : event.time.end;
+      ++mine.count;
+    }
+    work[{timeline.process, timeline.device}] = std::move(steps);
+  }
 
   std::map<ProcessId, int64_t> mostWork;
   for (const GpuActivity& activity : activities) {
@@ -156,10 +156,8 @@ Status addPeriods(Trace& trace, std::vector<RankSteps>& ranks, const std::vector
 }
 
 // How many GPU events of the rank's device start in each step's span.
-Status countWithin(Trace& trace, std::vector<RankSteps>& ranks) {
-  auto timelines = loadDeviceTimelines(trace);
-  if (!timelines.ok()) return timelines.error();
-  for (const DeviceTimeline& timeline : timelines.value()) {
+void countWithin(const std::vector<DeviceTimeline>& timelines, std::vector<RankSteps>& ranks) {
+  for (const DeviceTimeline& timeline : timelines) {
     for (RankSteps& rank : ranks) {
       if (rank.process != timeline.process || rank.device != timeline.device) continue;
       const auto before = [&](TimePoint t) {
@@ -171,7 +169,6 @@ Status countWithin(Trace& trace, std::vector<RankSteps>& ranks) {
       }
     }
   }
-  return Unit{};
 }
 
 }  // namespace
@@ -217,11 +214,14 @@ Result<std::vector<RankSteps>> findSteps(Trace& trace) {
   std::vector<RankSteps>& ranks = found.value();
   auto activities = loadGpuActivity(trace);
   if (!activities.ok()) return activities.error();
+  auto timelines = loadDeviceTimelines(trace);
+  if (!timelines.ok()) return timelines.error();
   if (!ranks.empty()) {
-    if (const Status added = addGpuWork(trace, ranks, activities.value()); !added.ok()) return added.error();
+    const Status added = addGpuWork(trace, ranks, activities.value(), timelines.value());
+    if (!added.ok()) return added.error();
   }
   if (const Status added = addPeriods(trace, ranks, activities.value()); !added.ok()) return added.error();
-  if (const Status counted = countWithin(trace, ranks); !counted.ok()) return counted.error();
+  countWithin(timelines.value(), ranks);
   std::stable_sort(ranks.begin(), ranks.end(), [](const RankSteps& a, const RankSteps& b) {
     return std::make_tuple(!a.rank, a.rank.value_or(0), a.process) <
            std::make_tuple(!b.rank, b.rank.value_or(0), b.process);
