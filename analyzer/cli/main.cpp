@@ -142,7 +142,7 @@ void describe(CLI::App& app, Arguments& arguments) {
 
   CLI::App* report =
       app.add_subcommand("report", "One table: kernels, copies, collectives, steps, memory …")->group(kLook);
-  report->add_option("NAME", arguments.report.name, "which one: see --list");
+  report->add_option("NAME", arguments.report.name, "which one: see --list; several with commas between run at a time");
   report->add_option("FILE", arguments.report.file, "trace file");
   addFilters(report, arguments.report.request.filter);
   report->add_option("--by", arguments.report.request.by, "what to group by: see --columns")->type_name("X");

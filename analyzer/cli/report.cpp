@@ -4,8 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <memory>
 #include <optional>
+#include <thread>
 
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/empty_reason.h"
@@ -23,6 +29,118 @@ std::string namesOf(const std::vector<Report>& reports) {
   std::string names;
   for (const Report& report : reports) names += fmt::format("{}{}", names.empty() ? "" : ", ", report.name);
   return names;
+}
+
+std::vector<std::string> namesIn(std::string_view list) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    names.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+struct Outcome {
+  int code = kDone;
+  std::string message;  // for standard error
+};
+
+Outcome printReport(Trace& trace, const ReportArguments& arguments, const Report& report, std::FILE* out,
+                    bool showsProgress) {
+  const Snapshot snapshot(trace);
+  if (!snapshot.status().ok()) return {kBadInput, snapshot.status().error().message};
+  auto statement = prepareReport(trace.database(), report, arguments.request);
+  if (!statement.ok()) return {kBadInput, statement.error().message};
+  std::optional<Progress> progress;
+  if (showsProgress && (arguments.format == Format::Table || ::isatty(STDOUT_FILENO) == 0)) {
+    progress.emplace(trace.database());
+    progress->begin("report " + escaped(report.name));
+  }
+  const auto written = writeRows(statement.value(), arguments.format, report.columns, out);
+  progress.reset();
+  if (!written.ok()) return {kFailed, written.error().message};
+  if (written.value() == 0 && arguments.format == Format::Table) {
+    if (const std::string why = whyEmpty(trace, report, arguments.request); !why.empty()) fmt::print(out, "{}\n", why);
+  }
+  return {};
+}
+
+// What stands before each of several reports, so that they can be told apart.
+void printHeading(const Report& report, Format format, bool isFirst) {
+  switch (format) {
+    case Format::Table:
+      fmt::print("{}{}\n", isFirst ? "" : "\n", escaped(report.title));
+      break;
+    case Format::Markdown:
+      fmt::print("{}## {}\n\n", isFirst ? "" : "\n", escaped(report.title));
+      break;
+    case Format::Csv:
+      fmt::print("{}# {}\n", isFirst ? "" : "\n", report.name);
+      break;
+    case Format::Json:
+      fmt::print("{}\"{}\":\n", isFirst ? "{" : ",\n", report.name);
+      break;
+  }
+}
+
+struct FileCloser {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, FileCloser>;
+
+bool copyTo(std::FILE* from, std::FILE* to) {
+  std::array<char, 1 << 16> part;
+  std::rewind(from);
+  for (size_t size = 0; (size = std::fread(part.data(), 1, part.size(), from)) > 0;) {
+    if (std::fwrite(part.data(), 1, size, to) != size) return false;
+  }
+  return std::ferror(from) == 0;
+}
+
+struct Asked {
+  const Report* report = nullptr;
+  File output;
+  Outcome outcome;
+};
+
+// Takes one report after the other. The SQL surface holds on to the trace, which therefore stays where it is.
+void work(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked>& asked,
+          std::atomic<size_t>& next) {
+  auto trace = Trace::open(arguments.file);
+  const Status ready = trace.ok() ? registerSqlSurface(trace.value(), reports) : Status(trace.error());
+  for (size_t mine = next++; mine < asked.size(); mine = next++) {
+    Asked& one = asked[mine];
+    one.outcome = ready.ok() ? printReport(trace.value(), arguments, *one.report, one.output.get(), false)
+                             : Outcome{kBadInput, ready.error().message};
+  }
+}
+
+// On as many threads as there are cores, each with the file opened for itself; printed in the order of their names.
+int printReports(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked> asked) {
+  for (Asked& one : asked) {
+    one.output.reset(std::tmpfile());
+    if (!one.output) return complain(fmt::format("Cannot make a temporary file ({}).", std::strerror(errno)), kFailed);
+  }
+  std::atomic<size_t> next{0};
+  {
+    std::vector<std::jthread> workers;
+    const size_t count = std::min<size_t>(asked.size(), std::max(1U, std::thread::hardware_concurrency()));
+    for (size_t i = 0; i < count; ++i) workers.emplace_back([&] { work(arguments, reports, asked, next); });
+  }
+  int code = kDone;
+  for (const Asked& one : asked) {
+    printHeading(*one.report, arguments.format, &one == &asked.front());
+    if (one.outcome.code != kDone) {
+      if (arguments.format == Format::Json) fmt::print("null");
+      std::fflush(stdout);
+      code = complain(one.report->name + ": " + one.outcome.message, one.outcome.code);
+    } else if (!copyTo(one.output.get(), stdout)) {
+      return complain(fmt::format("Cannot write the report ({}).", std::strerror(errno)), kFailed);
+    }
+  }
+  if (arguments.format == Format::Json) fmt::print("}}\n");
+  return code;
 }
 
 }  // namespace
@@ -68,40 +186,28 @@ int describeReport(const std::string& name, const std::vector<std::string>& fold
 }
 
 int runReport(const ReportArguments& arguments) {
-  const auto name = reportByDefinition(arguments.name, arguments.definition);
-  if (!name.ok()) return complain(name.error().message, kBadInput);
   if (const Filter& filter = arguments.request.filter; filter.from && filter.to && *filter.to < *filter.from) {
     return complain("--from is after --to.", kBadInput);
   }
   auto reports = findReports(arguments.folders);
   if (!reports.ok()) return complain(reports.error().message, kBadInput);
-  const auto report = std::find_if(reports.value().begin(), reports.value().end(),
-                                   [&](const Report& r) { return r.name == name.value(); });
-  if (report == reports.value().end()) {
-    return complain(fmt::format("There is no report {}; there are: {}.", arguments.name, namesOf(reports.value())),
-                    kBadInput);
+  std::vector<Asked> asked;
+  for (const std::string& text : namesIn(arguments.name)) {
+    const auto name = reportByDefinition(text, arguments.definition);
+    if (!name.ok()) return complain(name.error().message, kBadInput);
+    const auto report = std::ranges::find(reports.value(), name.value(), &Report::name);
+    if (report == reports.value().end()) {
+      return complain(fmt::format("There is no report {}; there are: {}.", text, namesOf(reports.value())), kBadInput);
+    }
+    asked.push_back({&*report, {}, {}});
   }
-  auto opened = Trace::open(arguments.file);
-  if (!opened.ok()) return complain(opened.error().message, kBadInput);
-  Trace& trace = opened.value();
-  if (const Status added = registerSqlSurface(trace, reports.value()); !added.ok())
+  if (asked.size() > 1) return printReports(arguments, reports.value(), std::move(asked));
+  auto trace = Trace::open(arguments.file);
+  if (!trace.ok()) return complain(trace.error().message, kBadInput);
+  if (const Status added = registerSqlSurface(trace.value(), reports.value()); !added.ok())
     return complain(added.error().message, kFailed);
-  const Snapshot snapshot(trace);
-  if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  auto statement = prepareReport(trace.database(), *report, arguments.request);
-  if (!statement.ok()) return complain(statement.error().message, kBadInput);
-  std::optional<Progress> progress;
-  if (arguments.format == Format::Table || ::isatty(STDOUT_FILENO) == 0) {
-    progress.emplace(trace.database());
-    progress->begin("report " + escaped(report->name));
-  }
-  const auto written = writeRows(statement.value(), arguments.format, report->columns, stdout);
-  progress.reset();
-  if (!written.ok()) return complain(written.error().message, kFailed);
-  if (written.value() == 0 && arguments.format == Format::Table) {
-    if (const std::string why = whyEmpty(trace, *report, arguments.request); !why.empty()) fmt::print("{}\n", why);
-  }
-  return kDone;
+  const Outcome outcome = printReport(trace.value(), arguments, *asked.front().report, stdout, true);
+  return outcome.code == kDone ? kDone : complain(outcome.message, outcome.code);
 }
 
 }  // namespace plumb::cli
