@@ -12,6 +12,7 @@
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
+#include "analyzer/trace/sqlite_setup.h"
 
 namespace plumb::cli {
 namespace {
@@ -288,6 +289,7 @@ int run(int argc, char** argv) {
 }  // namespace plumb::cli
 
 int main(int argc, char** argv) {
+  plumb::configureSqlite();
   try {
     return plumb::cli::run(argc, argv);
   } catch (const std::exception& failure) {
