@@ -41,23 +41,40 @@ Result<LaunchIndex> LaunchIndex::load(Trace& trace) {
     auto& [correlations, hint] = mine->second;
     hint = partitionPointNear(correlations, hint, [&](Correlation c) { return c < launch.correlation; });
     if (hint == correlations.size() || correlations[hint] != launch.correlation) continue;
-    index.m_launches[mine->first].push_back(launch);
+    index.m_launches[mine->first].launches.push_back(launch);
   }
   if (const Status status = row.status(); !status.ok()) return status.error();
-  for (auto& [process, launches] : index.m_launches) {
-    std::sort(launches.begin(), launches.end(), [](const Launch& a, const Launch& b) {
+  for (auto& [process, mine] : index.m_launches) {
+    std::sort(mine.launches.begin(), mine.launches.end(), [](const Launch& a, const Launch& b) {
       return std::tie(a.correlation, a.start) < std::tie(b.correlation, b.start);
     });
+    mine.makePlaces();
   }
   return index;
 }
 
+void LaunchIndex::OfProcess::makePlaces() {
+  constexpr uint64_t kLongestStep = 8;
+  first = launches.front().correlation.value();
+  const uint64_t range = static_cast<uint64_t>(launches.back().correlation.value()) - static_cast<uint64_t>(first);
+  if (range / kLongestStep > launches.size() || launches.size() >= UINT32_MAX) return;
+  places.resize(range + 1);
+  for (size_t i = launches.size(); i-- > 0;) {  // of several the first stays
+    places[static_cast<size_t>(launches[i].correlation.value() - first)] = static_cast<uint32_t>(i + 1);
+  }
+}
+
 const Launch* LaunchIndex::find(ProcessId process, Correlation correlation) const {
-  const auto launches = m_launches.find(process);
-  if (launches == m_launches.end()) return nullptr;
-  const auto found = std::partition_point(launches->second.begin(), launches->second.end(),
+  const auto mine = m_launches.find(process);
+  if (mine == m_launches.end()) return nullptr;
+  const auto& [launches, first, places] = mine->second;
+  if (!places.empty()) {
+    const uint64_t place = static_cast<uint64_t>(correlation.value()) - static_cast<uint64_t>(first);
+    return place < places.size() && places[place] ? &launches[places[place] - 1] : nullptr;
+  }
+  const auto found = std::partition_point(launches.begin(), launches.end(),
                                           [&](const Launch& launch) { return launch.correlation < correlation; });
-  return found != launches->second.end() && found->correlation == correlation ? &*found : nullptr;
+  return found != launches.end() && found->correlation == correlation ? &*found : nullptr;
 }
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host-side call that launched a piece of GPU work, found by (process, correlation).
 #pragma once
+#include <cstdint>
 #include <unordered_map>
 #include <vector>
 
@@ -23,7 +24,14 @@ class LaunchIndex {
   [[nodiscard]] bool empty() const { return m_launches.empty(); }
 
  private:
-  std::unordered_map<ProcessId, std::vector<Launch>> m_launches;  // by correlation
+  // Correlation ids count up, so that most lie close together: then a table leads straight to each.
+  struct OfProcess {
+    std::vector<Launch> launches;  // by correlation
+    int64_t first = 0;             // correlation of places[0]
+    std::vector<uint32_t> places;  // 1 + index into launches, 0: none; empty where they lie too far apart
+    void makePlaces();
+  };
+  std::unordered_map<ProcessId, OfProcess> m_launches;
 };
 
 }  // namespace plumb
