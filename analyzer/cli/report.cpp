@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "analyzer/analyses/windows.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/progress.h"
@@ -88,6 +89,8 @@ int runReport(const ReportArguments& arguments) {
     return complain(added.error().message, kFailed);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
+  if (const Status known = checkFilter(trace, arguments.request.filter); !known.ok())
+    return complain(known.error().message, kBadInput);
   auto statement = prepareReport(trace.database(), *report, arguments.request);
   if (!statement.ok()) return complain(statement.error().message, kBadInput);
   std::optional<Progress> progress;
