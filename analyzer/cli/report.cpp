@@ -89,10 +89,10 @@ int runReport(const ReportArguments& arguments) {
     return complain(added.error().message, kFailed);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  if (const Status known = checkFilter(trace, arguments.request.filter); !known.ok())
-    return complain(known.error().message, kBadInput);
   auto statement = prepareReport(trace.database(), *report, arguments.request);
   if (!statement.ok()) return complain(statement.error().message, kBadInput);
+  if (const Status known = checkFilter(trace, arguments.request.filter); !known.ok())
+    return complain(known.error().message, kBadInput);
   std::optional<Progress> progress;
   if (arguments.format == Format::Table || ::isatty(STDOUT_FILENO) == 0) {
     progress.emplace(trace.database());

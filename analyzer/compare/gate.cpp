@@ -40,7 +40,7 @@ std::string valueAt(const Statement& row, int column) {
   return row.isNull(column) ? "NULL" : std::string(row.text(column));
 }
 
-// "1200000 = 1.200 ms": with the unit that the column's name ends in, or that a rule's limit has.
+// "1200000 = 1.20 ms": with the unit that the column's name ends in, or that a rule's limit has.
 std::string measureAt(const Statement& row, int column, std::string_view unit) {
   std::string text = valueAt(row, column);
   const bool isNumber = row.type(column) == ValueType::Integer || row.type(column) == ValueType::Real;

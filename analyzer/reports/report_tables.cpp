@@ -85,9 +85,9 @@ Status registerReportTables(Database& database, const std::vector<Report>& repor
     table.open = [&database, report, check](const std::vector<Cell>& arguments) -> Result<Statement> {
       auto request = requestFrom(report, arguments);
       if (!request.ok()) return request.error();
-      if (const Status known = check(request.value().filter); !known.ok()) return known.error();
       auto statement = prepareReport(database, report, request.value());
       if (!statement.ok()) return explained(report, statement.error());
+      if (const Status known = check(request.value().filter); !known.ok()) return known.error();
       return statement;
     };
     if (Status added = database.addTable(std::move(table)); !added.ok()) return added;

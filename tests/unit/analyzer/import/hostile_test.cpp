@@ -52,7 +52,7 @@ class Bomb : public ImportTest {
     gzclose(out);
     return path;
   }
-  static constexpr size_t kCopies = 200;    // of 1 MiB
+  static constexpr size_t kCopies = 150;    // of 1 MiB
   static constexpr uint64_t kEnough = 110;  // MiB; SQLite's cache and the row pipe are in it
   const std::string m_event = kernelEvent("k", "10", "5", 1);
 };
@@ -67,7 +67,7 @@ TEST_F(Bomb, AHugeMemberCostsOnlyItself) {
                                           {"", std::string(1 << 20, '7'), ""},
                                           {"[", std::string(1 << 19, '[') + std::string(1 << 19, ']'), "]"}}) {
     std::filesystem::remove(output());
-    const std::string path = bomb(std::string("{\"huge\": ") + first, body, kCopies / 4,
+    const std::string path = bomb(std::string("{\"huge\": ") + first, body, kCopies / 5,
                                   std::string(last) + ", \"traceEvents\": [" + m_event + "]}");
     EXPECT_LT(grownMebibytes([&] {
                 const auto result = import({path});
@@ -84,7 +84,7 @@ TEST_F(Bomb, AHugeEventIsDamage) {
   for (const std::string& body : {std::string(1 << 20, 'x'), std::string(1 << 20, '['), std::string(1 << 20, '{')}) {
     std::filesystem::remove(output());
     const std::string path =
-        bomb("{\"traceEvents\": [" + m_event + ", {\"ph\": \"X\", \"name\": \"", body, kCopies / 4, "\"}]}");
+        bomb("{\"traceEvents\": [" + m_event + ", {\"ph\": \"X\", \"name\": \"", body, kCopies / 3, "\"}]}");
     EXPECT_LT(grownMebibytes([&] { EXPECT_EQ(import({path}).value().damaged, 1u); }), kEnough) << body[0];
   }
 }
@@ -165,15 +165,14 @@ TEST_F(Hostile, CollectivesWithNumbersThatCannotBe) {
 TEST_F(Hostile, CopiesWithSizesThatCannotBe) {
   std::vector<std::string> events;
   for (const char* bytes : {"-32", "1e300", "\"many\"", "64"}) {
-    events.push_back(R"({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7,
-      "ts": 1, "dur": 1, "args": {"device": 0, "stream": 7, "bytes": )" + std::string(bytes) + "}
+    events.push_back(std::string(R"x({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", )x") +
+                     R"("pid": 0, "tid": 7, "ts": 1, "dur": 1, "args": {"device": 0, "stream": 7, "bytes": )" + bytes +
+                     "}}");
   }
-  ");
-}
-const Database& trace = imported(traceOf(events));
-EXPECT_EQ(trace.number("SELECT sum(bytes) FROM memory_copy"), 64);
-EXPECT_EQ(trace.number("SELECT count(*) FROM memory_copy"), 4);
-EXPECT_EQ(trace.number("SELECT count FROM diagnostic WHERE code = 'bad_size'"), 3);
+  const Database& trace = imported(traceOf(events));
+  EXPECT_EQ(trace.number("SELECT sum(bytes) FROM memory_copy"), 64);
+  EXPECT_EQ(trace.number("SELECT count(*) FROM memory_copy"), 4);
+  EXPECT_EQ(trace.number("SELECT count FROM diagnostic WHERE code = 'bad_size'"), 3);
 }
 
 TEST_F(Hostile, AFlightRecorderWithNumbersThatCannotBe) {
