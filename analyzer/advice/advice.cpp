@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analyzer/advice/rule_file.h"
+#include "analyzer/analyses/windows.h"
 
 namespace plumb {
 namespace {
@@ -92,6 +93,7 @@ void apply(Trace& trace, const RuleFile& rule, const Filter& filter, Advice& adv
 }  // namespace
 
 Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std::string>& userFolders) {
+  if (const Status known = checkFilter(trace, filter); !known.ok()) return known.error();
   auto rules = findRules(userFolders);
   if (!rules.ok()) return rules.error();
   Advice advice;

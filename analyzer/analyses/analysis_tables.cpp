@@ -59,6 +59,14 @@ AnalysisRows gpuWindowRows(Trace& trace, const Filter& filter) {
   return windowRows(trace, filter, &ProcessWindows::gpu);
 }
 
+// Not every analysis looks at the ranks itself; a step or range is looked for by those that take one.
+AnalysisRows checkedRows(Trace& trace, const Filter& filter, AnalysisRows (*rows)(Trace&, const Filter&)) {
+  Filter rank;
+  rank.rank = filter.rank;
+  if (const Status known = checkFilter(trace, rank); !known.ok()) return known.error();
+  return rows(trace, filter);
+}
+
 constexpr const char* kWindowColumns = "process_id INTEGER, rank INTEGER, start_ns INTEGER, end_ns INTEGER";
 
 constexpr AnalysisTable kTables[] = {
@@ -100,7 +108,7 @@ Status registerAnalysisTables(Trace& trace) {
     for (const AnalysisTable& table : family) {
       Status added =
           trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows](const Filter& filter) {
-                                       return rows(trace, filter);
+                                       return checkedRows(trace, filter, rows);
                                      }});
       if (!added.ok()) return added;
     }

@@ -145,8 +145,9 @@ void measure(CollectiveInstance& instance, const Corrections& corrections) {
   instance.skew = last - first;
 }
 
+// 0 bytes: a barrier, or a size that is not known; neither has a bandwidth.
 std::optional<double> perSecond(double bytes, Duration time) {
-  if (time.ns() <= 0) return std::nullopt;
+  if (time.ns() <= 0 || bytes <= 0) return std::nullopt;
   return bytes / time.seconds();
 }
 

@@ -59,7 +59,8 @@ AnalysisRows collectiveRows(Trace& trace, const Filter& filter) {
 }
 
 Cell perSecond(const CollectiveInstance& instance, double factor) {
-  if (!instance.transfer || instance.transfer->ns() <= 0 || instance.sharesKernel) return nullptr;
+  if (!instance.transfer || instance.transfer->ns() <= 0 || instance.sharesKernel || instance.bytes <= 0)
+    return nullptr;
   return static_cast<double>(instance.bytes) / instance.transfer->seconds() * factor;
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "analyzer/analyses/gpu_events.h"
@@ -85,7 +87,93 @@ Result<std::map<ProcessId, IntervalSet>> gpuOf(Trace& trace, const RangesByProce
   return result;
 }
 
+// "0", "0 to 3", "0, 2 and 5 to 7"
+std::string spelled(const std::set<int64_t>& ranks) {
+  std::vector<std::string> parts;
+  for (auto rank = ranks.begin(); rank != ranks.end();) {
+    const int64_t first = *rank;
+    int64_t last = first;
+    for (++rank; rank != ranks.end() && *rank == last + 1; ++rank) last = *rank;
+    parts.push_back(first == last       ? fmt::format("{}", first)
+                    : last == first + 1 ? fmt::format("{}, {}", first, last)
+                                        : fmt::format("{} to {}", first, last));
+  }
+  constexpr size_t kMostParts = 8;
+  if (parts.size() > kMostParts) {
+    parts.resize(kMostParts);
+    parts.emplace_back("…");
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Status checkRank(const Trace& trace, const Filter& filter) {
+  if (!filter.rank) return Unit{};
+  std::set<int64_t> ranks;
+  for (const Process& process : trace.processes()) {
+    if (process.rank) ranks.insert(*process.rank);
+  }
+  if (ranks.contains(*filter.rank)) return Unit{};
+  if (ranks.empty()) {
+    return Error{
+        fmt::format("There is no rank {} in {}: none of its processes has a rank.", *filter.rank, trace.path())};
+  }
+  return Error{fmt::format("There is no rank {} in {}; it has the rank{} {}.", *filter.rank, trace.path(),
+                           ranks.size() == 1 ? "" : "s", spelled(ranks))};
+}
+
+// Of the processes of the filter's rank.
+bool isAskedFor(const Trace& trace, const Filter& filter, ProcessId id) {
+  const Process* process = trace.process(id);
+  return !filter.rank || (process && process->rank == filter.rank);
+}
+
+std::string whoseOf(const Trace& trace, const Filter& filter) {
+  return filter.rank ? fmt::format("Rank {} of {}", *filter.rank, trace.path()) : trace.path();
+}
+
+Status checkStep(Trace& trace, const Filter& filter) {
+  auto rows = trace.query("SELECT process_id, max(step) FROM steps GROUP BY process_id");
+  if (!rows.ok()) return rows.error();
+  int64_t last = -1;
+  while (rows.value().next()) {
+    if (isAskedFor(trace, filter, rows.value().id<ProcessId>(0))) last = std::max(last, rows.value().integer(1));
+  }
+  if (const Status status = rows.value().status(); !status.ok()) return status;
+  if (*filter.step >= 0 && *filter.step <= last) return Unit{};
+  auto periods = findPeriodSteps(trace);
+  if (!periods.ok()) return periods.error();
+  for (const auto& [process, period] : periods.value()) {
+    if (isAskedFor(trace, filter, process)) last = std::max(last, static_cast<int64_t>(period.steps.size()) - 1);
+  }
+  if (*filter.step >= 0 && *filter.step <= last) return Unit{};
+  const std::string whose = whoseOf(trace, filter);
+  if (last < 0) return Error{fmt::format("{} has no steps, so it has no step {}.", whose, *filter.step)};
+  return Error{fmt::format("{} has no step {}; it has the steps 0 to {} (`plumb report steps` lists them).", whose,
+                           *filter.step, last)};
+}
+
+Status checkRange(Trace& trace, const Filter& filter) {
+  auto rows = trace.query(
+      "SELECT DISTINCT process_id FROM main.range WHERE name_id IN (SELECT id FROM main.string WHERE text = ?1)");
+  if (!rows.ok()) return rows.error();
+  rows.value().bind(1, std::string_view(*filter.range));
+  while (rows.value().next()) {
+    if (isAskedFor(trace, filter, rows.value().id<ProcessId>(0))) return Unit{};
+  }
+  if (const Status status = rows.value().status(); !status.ok()) return status;
+  return Error{fmt::format("{} has no range called '{}' (`plumb report ranges` lists them).", whoseOf(trace, filter),
+                           *filter.range)};
+}
+
 }  // namespace
+
+Status checkFilter(Trace& trace, const Filter& filter) {
+  if (Status known = checkRank(trace, filter); !known.ok()) return known;
+  if (filter.step) {
+    if (Status known = checkStep(trace, filter); !known.ok()) return known;
+  }
+  return filter.range ? checkRange(trace, filter) : Status(Unit{});
+}
 
 Result<std::vector<ProcessWindows>> findWindows(Trace& trace, const Filter& filter) {
   const Interval limit{filter.from.value_or(kAllTime.start),
@@ -96,10 +184,7 @@ Result<std::vector<ProcessWindows>> findWindows(Trace& trace, const Filter& filt
       windows.push_back({process.id, IntervalSet::unionOf({limit}), IntervalSet::unionOf({limit})});
     }
   }
-  if (windows.empty() && filter.rank) {
-    return Error{
-        fmt::format("There is no rank {} in {}: `plumb summary` lists the ranks.", *filter.rank, trace.path())};
-  }
+  if (const Status known = checkRank(trace, filter); !known.ok()) return known.error();
   const auto restrict = [&](const Filter& part) -> Status {
     std::map<ProcessId, PeriodStep> repetitions;
     if (part.step) {

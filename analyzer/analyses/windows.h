@@ -24,8 +24,11 @@ struct ProcessWindows {
 // Every time that a trace can hold.
 inline constexpr Interval kAllTime{TimePoint(-kLargestTimeNs), TimePoint(kLargestTimeNs)};
 
-// The processes of the filter's rank, in order of rank; one without a window has empty sets. A step or range that no
-// process has is an error that names it.
+// The processes of the filter's rank, in order of rank; one without a window has empty sets. Errors as checkFilter(),
+// and for a step or range that has no end.
 [[nodiscard]] Result<std::vector<ProcessWindows>> findWindows(Trace& trace, const Filter& filter);
+
+// The rank, the step or the range that the filter names and the trace does not have is an error that says which it has.
+[[nodiscard]] Status checkFilter(Trace& trace, const Filter& filter);
 
 }  // namespace plumb

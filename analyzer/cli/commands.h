@@ -14,6 +14,7 @@ namespace plumb::cli {
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kBadInput = 2;
+inline constexpr int kFilesLeftOut = 3;  // import: done, without files that are no traces
 
 [[nodiscard]] int summarize(const std::string& file);
 

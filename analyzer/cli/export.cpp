@@ -6,6 +6,8 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/text.h"
@@ -17,6 +19,7 @@
 #include "analyzer/export/nsys.h"
 #include "analyzer/export/output_file.h"
 #include "analyzer/export/views.h"
+#include "analyzer/import/staging.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/sqlext/sql_surface.h"
 
@@ -25,15 +28,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What is said beside an output that goes to standard output goes elsewhere.
+std::FILE* remarksFor(const ExportArguments& arguments) { return arguments.output == "-" ? stderr : stdout; }
+
 int exportToChrome(Trace& trace, const ExportArguments& arguments) {
   exports::ChromeOptions options;
   options.output = arguments.output;
-  options.isFolder = !arguments.output.ends_with(".json") && !arguments.output.ends_with(".json.gz");
+  options.isFolder =
+      arguments.output != "-" && !arguments.output.ends_with(".json") && !arguments.output.ends_with(".json.gz");
   options.replace = arguments.force;
   auto written = exports::exportChrome(trace, options);
   if (!written.ok()) return complain(written.error().message, kFailed);
-  for (const std::string& file : written.value().files) fmt::print("{}\n", escaped(file));
-  fmt::print("{} events in {} file{}: open them in Perfetto (ui.perfetto.dev) or chrome://tracing\n",
+  std::FILE* remarks = remarksFor(arguments);
+  for (const std::string& file : written.value().files) {
+    if (remarks == stdout) fmt::print("{}\n", escaped(file));
+  }
+  fmt::print(remarks, "{} events in {} file{}: open them in Perfetto (ui.perfetto.dev) or chrome://tracing\n",
              formatCount(static_cast<int64_t>(written.value().events)), written.value().files.size(),
              written.value().files.size() == 1 ? "" : "s");
   return kDone;
@@ -46,7 +56,8 @@ int exportToFolded(Trace& trace, const ExportArguments& arguments) {
   auto lines = exports::exportFolded(trace, weight, out.value());
   if (!lines.ok()) return complain(lines.error().message, kFailed);
   if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  fmt::print("{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value(), arguments.weight);
+  fmt::print(remarksFor(arguments), "{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value(),
+             arguments.weight);
   return kDone;
 }
 
@@ -69,43 +80,47 @@ int exportToHtml(Trace& trace, const ExportArguments& arguments) {
   if (const Status written = exports::exportReportPage(trace, options, out.value()); !written.ok())
     return complain(written.error().message, kFailed);
   if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  fmt::print("{}: one page, nothing else is needed to read it\n", escaped(arguments.output));
+  fmt::print(remarksFor(arguments), "{}: one page, nothing else is needed to read it\n", escaped(arguments.output));
   return kDone;
 }
 
+Status writeCsv(Trace& trace, const std::string& view, const std::string& path) {
+  auto rows = trace.query("SELECT * FROM " + view);
+  if (!rows.ok()) return rows.error();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wbe"), std::fclose);
+  if (!file) return Error{fmt::format("Cannot write {}: {}.", path, std::strerror(errno))};
+  const auto written = writeRows(rows.value(), Format::Csv, {}, file.get());
+  if (!written.ok()) return written.error();
+  if (std::fflush(file.get()) != 0) return Error{fmt::format("Cannot write {}: {}.", path, std::strerror(errno))};
+  return Unit{};
+}
+
 int exportToCsv(Trace& trace, const ExportArguments& arguments) {
-  std::error_code failed;
-  fs::create_directories(arguments.output, failed);
-  if (failed) {
-    return complain(
-        fmt::format("Cannot create the folder {}: {}; name another place with -o.", arguments.output, failed.message()),
-        kFailed);
-  }
+  const std::vector<std::string> views = exports::publicViews();
+  std::vector<std::string> names;
+  for (const std::string& view : views) names.push_back(view + ".csv");
+  auto folder = exports::OutputFolder::create(arguments.output, names, arguments.force);
+  if (!folder.ok()) return complain(folder.error().message, kFailed);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  for (const std::string& view : exports::publicViews()) {
-    const std::string path = (fs::path(arguments.output) / (view + ".csv")).string();
-    if (!arguments.force && fs::exists(path, failed)) {
-      return complain(fmt::format("The file {} exists already; name another folder with -o, or add --force.", path),
-                      kFailed);
-    }
-    auto rows = trace.query("SELECT * FROM " + view);
-    if (!rows.ok()) return complain(rows.error().message, kFailed);
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wbe"), std::fclose);
-    if (!file) return complain(fmt::format("Cannot write {}: {}.", path, std::strerror(errno)), kFailed);
-    const auto written = writeRows(rows.value(), Format::Csv, {}, file.get());
-    if (!written.ok()) return complain(written.error().message, kFailed);
-    if (std::fflush(file.get()) != 0) {
-      return complain(fmt::format("Cannot write {}: {}.", path, std::strerror(errno)), kFailed);
-    }
-    fmt::print("{}\n", escaped(path));
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (const Status written = writeCsv(trace, views[i], folder.value().place(names[i])); !written.ok())
+      return complain(written.error().message, kFailed);
   }
+  if (const Status done = folder.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
+  for (const std::string& name : names) fmt::print("{}\n", escaped((fs::path(arguments.output) / name).string()));
   return kDone;
 }
 
 }  // namespace
 
 int runExport(const ExportArguments& arguments) {
+  const bool isStream = arguments.format == "chrome" || arguments.format == "folded" || arguments.format == "html";
+  if (arguments.output == "-" && !isStream) {
+    return complain(fmt::format("--format {} writes a {}, which standard output is not: name it with -o.",
+                                arguments.format, arguments.format == "nsys" ? "database" : "folder"),
+                    kBadInput);
+  }
   if (arguments.format == "parquet") {
     std::vector<std::string> forwarded = {arguments.file, arguments.output};
     if (arguments.force) forwarded.emplace_back("--force");
@@ -117,6 +132,7 @@ int runExport(const ExportArguments& arguments) {
     }
     return becomeSibling("plumb-parquet", forwarded);
   }
+  removeStagingsWhenInterrupted();
   auto opened = Trace::open(arguments.file);
   if (!opened.ok()) return complain(opened.error().message, kBadInput);
   Trace& trace = opened.value();
@@ -129,6 +145,7 @@ int runExport(const ExportArguments& arguments) {
 
 int runMerge(const MergeArguments& arguments) {
   if (arguments.files.size() < 2) return complain("Name two or more trace files to merge.", kBadInput);
+  removeStagingsWhenInterrupted();
   auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion});
   if (!merged.ok()) return complain(merged.error().message, kBadInput);
   for (const std::string& warning : merged.value().warnings) (void)complain(warning, kDone);

@@ -2,38 +2,21 @@
 #include "analyzer/import/import.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
+#include "analyzer/import/staging.h"
 
 namespace plumb::cli {
 namespace {
-
-// For the signal handler, which may use nothing else.
-std::array<char, 4096> temporaryPath;
-
-void removeAndDie(int signal) {
-  ::unlink(temporaryPath.data());
-  ::signal(signal, SIG_DFL);
-  ::raise(signal);
-}
-
-void removeWhenInterrupted(const std::string& path) {
-  if (path.size() >= temporaryPath.size()) return;
-  std::memcpy(temporaryPath.data(), path.c_str(), path.size() + 1);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, removeAndDie);
-}
 
 double peakMegabytes() {
   rusage usage{};
@@ -66,7 +49,7 @@ int runImport(const ImportArguments& arguments) {
   options.output = arguments.output;
   options.version = kVersion;
   options.sizes = arguments.sizes;
-  options.writesTo = removeWhenInterrupted;
+  removeStagingsWhenInterrupted();
   const bool isTerminal = ::isatty(STDERR_FILENO) != 0;
   if (isTerminal) options.progress = showProgress;
   const auto imported = import::importTraces(options);
@@ -74,9 +57,10 @@ int runImport(const ImportArguments& arguments) {
   if (!imported.ok()) return complain(imported.error().message, kBadInput);
   const import::ImportResult& result = imported.value();
   for (const std::string& warning : result.warnings) (void)complain(warning, kDone);
+  const uint64_t files = arguments.files.size() - result.filesLeftOut;
   fmt::print("{}: {} events of {} file{}, {} stored, {} counted by reason in its diagnostics, {} of these damaged\n",
-             escaped(arguments.output), result.events, arguments.files.size(), arguments.files.size() == 1 ? "" : "s",
-             result.events - result.notStored, result.notStored, result.damaged);
+             escaped(arguments.output), result.events, files, files == 1 ? "" : "s", result.events - result.notStored,
+             result.notStored, result.damaged);
   std::error_code ignored;
   const auto bytes = static_cast<double>(std::filesystem::file_size(arguments.output, ignored));
   if (!ignored && result.events > 0) {
@@ -84,7 +68,7 @@ int runImport(const ImportArguments& arguments) {
                bytes / static_cast<double>(result.events), peakMegabytes());
   }
   if (!result.sizes.empty()) printSizes(result);
-  return kDone;
+  return result.filesLeftOut > 0 ? kFilesLeftOut : kDone;
 }
 
 }  // namespace plumb::cli

@@ -190,18 +190,25 @@ void describe(CLI::App& app, Arguments& arguments) {
   import->add_option("-o,--output", arguments.import.output, "trace file to make")->required();
   import->add_flag("--sizes", arguments.import.sizes, "also print what each table and index takes of the file");
   import->add_option("--rank", arguments.import.ranks, "the files' ranks, in their order; else read from the traces")
+      ->check(CLI::NonNegativeNumber)
       ->delimiter(',');
   import->footer(
       "Reads torch.profiler (Kineto) JSON and Chrome traces in general (plain, .gz or .zst), SQLite exports of Nsight\n"
       "Systems, memory snapshots and raw memory timelines of PyTorch, dumps of its flight recorder, output of "
       "nccl-tests\n"
       "and NCCL Inspector; different kinds of one run may be named together. What is damaged or has no\n"
-      "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\".\n"
+      "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\". Files that are no traces are left "
+      "out\n"
+      "with a warning when others can be imported.\n"
+      "Exit code: 0 all files imported, 3 some were left out, 2 nothing could be imported and no file was made.\n"
       "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
 
   CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs")->group(kFiles);
   exporting->add_option("FILE", arguments.exporting.file, "trace file")->required();
-  exporting->add_option("-o,--output", arguments.exporting.output, "file or folder to write")->required();
+  exporting
+      ->add_option("-o,--output", arguments.exporting.output,
+                   "file or folder to write; - for standard output (chrome, folded, html)")
+      ->required();
   exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, nsys, folded, html")
       ->required()
       ->check(CLI::IsMember({"chrome", "csv", "parquet", "nsys", "folded", "html"}));

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // plumb query
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <variant>
@@ -102,16 +107,34 @@ Result<std::string> planOf(Database& database, std::string_view sql) {
   return tree.text();
 }
 
+// Waits for a writer's next bytes, but not for a writer: a pipe without one is empty.
 Result<std::string> readScript(const std::string& path) {
+  constexpr size_t kMostBytes = 16u << 20;
+  const std::string shown = path == "-" ? "standard input" : path;
+  const auto refuse = [&](std::string_view why) { return Error{fmt::format("The script {} {}.", shown, why)}; };
+  const int opened = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (opened < 0) return refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&opened, [](const int* fd) { ::close(*fd); });
+  struct stat status {};
+  if (::fstat(opened, &status) != 0) return refuse(std::strerror(errno));
+  const bool isReadable = S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) ||
+                          path == "-" || ::isatty(opened) != 0;
+  if (!isReadable) return refuse("is no file of text: name a regular file or a pipe");
   std::string text;
-  if (path == "-") {
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
-    return text;
+  std::array<char, 1 << 16> block{};
+  while (true) {
+    const ssize_t got = ::read(opened, block.data(), block.size());
+    if (got < 0 && errno == EAGAIN) {
+      pollfd wait{opened, POLLIN, 0};
+      (void)::poll(&wait, 1, -1);
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (got == 0) return text;
+    text.append(block.data(), static_cast<size_t>(got));
+    if (text.size() > kMostBytes) return refuse("is larger than 16 MiB, which no script is");
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{fmt::format("The script {} cannot be read.", path)};
-  text.assign(std::istreambuf_iterator<char>(file), {});
-  return text;
 }
 
 class Session {

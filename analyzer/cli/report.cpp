@@ -13,6 +13,7 @@
 #include <optional>
 #include <thread>
 
+#include "analyzer/analyses/windows.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/progress.h"
@@ -52,6 +53,8 @@ Outcome printReport(Trace& trace, const ReportArguments& arguments, const Report
   if (!snapshot.status().ok()) return {kBadInput, snapshot.status().error().message};
   auto statement = prepareReport(trace.database(), report, arguments.request);
   if (!statement.ok()) return {kBadInput, statement.error().message};
+  if (const Status known = checkFilter(trace, arguments.request.filter); !known.ok())
+    return {kBadInput, known.error().message};
   std::optional<Progress> progress;
   if (showsProgress && (arguments.format == Format::Table || ::isatty(STDOUT_FILENO) == 0)) {
     progress.emplace(trace.database());

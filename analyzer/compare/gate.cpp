@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analyzer/cli/text.h"
 #include "analyzer/compare/diff.h"
 
 namespace plumb::compare {
@@ -39,11 +40,27 @@ std::string valueAt(const Statement& row, int column) {
   return row.isNull(column) ? "NULL" : std::string(row.text(column));
 }
 
+// "1200000 = 1.20 ms": with the unit that the column's name ends in, or that a rule's limit has.
+std::string measureAt(const Statement& row, int column, std::string_view unit) {
+  std::string text = valueAt(row, column);
+  const bool isNumber = row.type(column) == ValueType::Integer || row.type(column) == ValueType::Real;
+  if (!isNumber) return text;
+  const double value = row.real(column);
+  if (unit == "ns" && std::abs(value) >= 1000) text += " = " + cli::formatDuration(value);
+  if (unit == "bytes" && std::abs(value) >= 1024) text += " = " + cli::formatBytes(value);
+  return text;
+}
+std::string_view unitOf(std::string_view column) {
+  if (column.ends_with("_ns")) return "ns";
+  return column == "bytes" || column.ends_with("_bytes") ? "bytes" : "";
+}
+
 // "a = 1, b = x"
 std::string rowText(const Statement& row) {
   std::string text;
   for (int i = 0; i < row.columnCount(); ++i) {
-    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", row.columnName(i), valueAt(row, i));
+    text +=
+        fmt::format("{}{} = {}", i == 0 ? "" : ", ", row.columnName(i), measureAt(row, i, unitOf(row.columnName(i))));
   }
   return text;
 }
@@ -106,6 +123,12 @@ Result<std::vector<GateResult>> runStatement(Statement& row, const std::string& 
   return results;
 }
 
+// "ns" of "120ms", "bytes" of "3 GiB", "" of a plain number.
+std::string_view unitOfQuantity(std::string_view text) {
+  if (text.ends_with('B')) return "bytes";
+  return text.ends_with('s') ? "ns" : "";
+}
+
 struct Limit {
   const char* key;
   bool (*holds)(double value, double limit);
@@ -134,7 +157,10 @@ Result<GateResult> checkValue(Trace& trace, const YAML::Node& rule, const std::s
     const auto text = rule[limit.key].as<std::string>();
     const auto bound = parseQuantity(text);
     if (!bound) return atNode(path, rule[limit.key], fmt::format("'{}' is no number, duration or size", text));
-    result.detail += fmt::format("{}{} ({} {})", result.detail.empty() ? "" : ", ", valueAt(row, 0), limit.key, text);
+    std::string_view unit = unitOfQuantity(text);
+    if (unit.empty()) unit = unitOf(row.columnName(0));
+    result.detail +=
+        fmt::format("{}{} ({} {})", result.detail.empty() ? "" : ", ", measureAt(row, 0, unit), limit.key, text);
     result.passed = result.passed && limit.holds(value, *bound);
   }
   if (!limited) return atNode(path, rule, "the rule has a value but neither min, max nor equals");

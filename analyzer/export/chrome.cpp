@@ -495,23 +495,30 @@ Result<ExportResult> exportChrome(Trace& trace, const ChromeOptions& options) {
     }
     writer.end();
     result.events += writer.events();
-    result.files.push_back(path);
     return out.value().finish();
   };
   if (!options.isFolder) {
     if (const Status done = writeFile(options.output, nullptr); !done.ok()) return done.error();
+    result.files.push_back(options.output);
     return result;
   }
-  std::error_code failed;
-  std::filesystem::create_directories(options.output, failed);
-  if (failed) {
-    return Error{
-        fmt::format("Cannot create the folder {}: {}; name another place with -o.", options.output, failed.message())};
-  }
+  std::vector<std::string> names;
   for (const Process& process : trace.processes()) {
-    const std::string path = (std::filesystem::path(options.output) / fileNameOf(process)).string();
-    if (const Status done = writeFile(path, &process); !done.ok()) return done.error();
+    std::string name = fileNameOf(process);
+    if (std::ranges::find(names, name) != names.end()) {  // a rank that is there twice
+      name = fmt::format("pid{}-{}.json.gz", process.pid, process.id.value());
+    }
+    names.push_back(std::move(name));
   }
+  auto folder = OutputFolder::create(options.output, names, options.replace);
+  if (!folder.ok()) return folder.error();
+  size_t number = 0;
+  for (const Process& process : trace.processes()) {
+    const std::string& name = names[number++];
+    if (const Status done = writeFile(folder.value().place(name), &process); !done.ok()) return done.error();
+    result.files.push_back((std::filesystem::path(options.output) / name).string());
+  }
+  if (const Status done = folder.value().finish(); !done.ok()) return done.error();
   return result;
 }
 

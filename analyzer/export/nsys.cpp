@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
+#include "analyzer/export/output_file.h"
+#include "analyzer/import/staging.h"
 #include "collector/schema/database.h"
 #include "collector/schema/schema.h"
 
@@ -111,7 +111,7 @@ class Writer {
 };
 
 Result<NsysExported> writeAll(Trace& trace, const std::string& path) {
-  auto opened = schema::Database::open(path);
+  auto opened = schema::Database::open(path, schema::Locking::None);
   if (!opened.ok()) return opened.error();
   schema::Database database = std::move(opened).value();
   if (Status set = database.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN"); !set.ok())
@@ -128,26 +128,16 @@ Result<NsysExported> writeAll(Trace& trace, const std::string& path) {
 }  // namespace
 
 Result<NsysExported> exportNsys(Trace& trace, const std::string& path, bool replace) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  if (!replace && fs::exists(path, failed)) {
-    return Error{fmt::format("The file {} exists already; name another one with -o, or add --force.", path)};
-  }
-  const std::string temporary = path + ".exporting";
-  fs::remove(temporary, failed);
-  const auto fail = [&](const std::string& what) {
-    fs::remove(temporary, failed);
-    return Error{fmt::format("Cannot write {}: {}.", path, what)};
-  };
-  std::FILE* file = std::fopen(temporary.c_str(), "wbxe");
-  if (file == nullptr) return fail(std::strerror(errno));
-  std::fclose(file);
+  if (const Status free = checkPlace(path, replace); !free.ok()) return free.error();
+  const auto fail = [&](const std::string& what) { return Error{fmt::format("Cannot write {}: {}.", path, what)}; };
+  auto staging = Staging::file(path, "exporting");
+  if (!staging.ok()) return fail(staging.error().message);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return fail(snapshot.status().error().message);
-  auto exported = writeAll(trace, temporary);
+  auto exported = writeAll(trace, staging.value().path());
   if (!exported.ok()) return fail(exported.error().message);
-  fs::rename(temporary, path, failed);
-  if (failed) return fail(failed.message());
+  const Status published = staging.value().publishFile(replace);
+  if (!published.ok()) return fail(published.error().message);
   return exported;
 }
 

@@ -30,6 +30,7 @@ constexpr std::string_view kZstdMagic("\x28\xb5\x2f\xfd", 4);
 }  // namespace
 
 struct ByteSource::State {
+  std::string path;
   int fd = -1;
   uint64_t size = 0;
   std::atomic<uint64_t> read{0};
@@ -81,9 +82,21 @@ struct ByteSource::State {
     if (!problem) problem = std::move(text);
   }
 
+  // What a file that ends before it can be told to be compressed is a piece of; "" for none.
+  [[nodiscard]] std::string_view headerCutIn(std::string_view first) const {
+    const auto isPiece = [&](std::string_view magic, std::string_view ending, size_t enough) {
+      return !first.empty() && first.size() < magic.size() && magic.substr(0, first.size()) == first &&
+             (first.size() >= enough || path.ends_with(ending));
+    };
+    if (isPiece(kGzipMagic, ".gz", 1)) return "gzip";
+    return isPiece(kZstdMagic, ".zst", 2) ? "zstd" : "";
+  }
+
   void run() {
     const std::string_view first = readFile();
-    if (first.substr(0, kGzipMagic.size()) == kGzipMagic) {
+    if (const std::string_view format = headerCutIn(first); !format.empty()) {
+      note(fmt::format("its {} data ends early, at byte {}", format, first.size()));
+    } else if (first.substr(0, kGzipMagic.size()) == kGzipMagic) {
       inflateAll(first);
     } else if (first.substr(0, kZstdMagic.size()) == kZstdMagic) {
       decompressZstd(first);
@@ -165,6 +178,7 @@ struct ByteSource::State {
 
 Result<ByteSource> ByteSource::open(const std::string& path) {
   auto state = std::make_unique<State>();
+  state->path = path;
   state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};
   if (state->fd < 0 || ::fstat(state->fd, &status) != 0) {

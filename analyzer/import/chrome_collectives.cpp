@@ -13,6 +13,8 @@ namespace {
 // Apart from the ids that other sources of links count up from 1.
 constexpr int64_t kFirstLink = int64_t{1} << 40;
 constexpr size_t kMostMembers = 4096;
+constexpr int64_t kMostRanks = int64_t{1} << 24;
+constexpr int64_t kMostElements = int64_t{1} << 50;
 
 // What NCCL calls it, from what torch calls it.
 std::string_view operationOf(std::string_view name) {
@@ -82,7 +84,7 @@ std::vector<int64_t> ranksOf(std::string_view text) {
   bool isWhole = true;
   const bool valid = readArray(text, [&](const JsonValue& element) {
     const auto rank = element.toInteger();
-    isWhole = isWhole && rank.has_value();
+    isWhole = isWhole && rank && *rank >= 0 && *rank < kMostRanks;
     ranks.push_back(rank.value_or(0));
   });
   if (!valid || !isWhole) ranks.clear();
@@ -96,6 +98,20 @@ bool isEmptyList(std::string_view text) { return text.empty() || text == "[]"; }
 struct ChromeCollectives::Facts {
   std::string name, type, group, description, ranks, inputSplits, outputSplits;
   std::optional<int64_t> in, out, size, sequence, source, target, first, stride, ownRank, isAsync;
+  bool isBad = false;  // one of the numbers cannot be, and has no value
+
+  // A number in [0, most), or none.
+  std::optional<int64_t> numberBelow(int64_t most, const JsonValue& value) {
+    if (value.kind == JsonKind::Null) return std::nullopt;
+    const auto number = value.toInteger();
+    if (number && *number >= 0 && *number < most) return number;
+    isBad = true;
+    return std::nullopt;
+  }
+  // Of a rank, where -1 stands for none.
+  std::optional<int64_t> rankIn(const JsonValue& value) {
+    return value.toInteger() == -1 ? std::nullopt : numberBelow(kMostRanks, value);
+  }
 
   explicit Facts(const ChromeEvent& event) {
     event.forEachArgument([&](std::string_view key, const JsonValue& value) {
@@ -106,15 +122,15 @@ struct ChromeCollectives::Facts {
       if (key == "Process Group Ranks") ranks = value.toText();
       if (key == "In split size") inputSplits = value.toText();
       if (key == "Out split size") outputSplits = value.toText();
-      if (key == "In msg nelems") in = value.toInteger();
-      if (key == "Out msg nelems") out = value.toInteger();
-      if (key == "Group size") size = value.toInteger();
+      if (key == "In msg nelems") in = numberBelow(kMostElements, value);
+      if (key == "Out msg nelems") out = numberBelow(kMostElements, value);
+      if (key == "Group size") size = numberBelow(kMostRanks, value);
       if (key == "Seq") sequence = value.toInteger();
-      if (key == "Src Rank") source = value.toInteger();
-      if (key == "Dst Rank") target = value.toInteger();
-      if (key == "Global rank start") first = value.toInteger();
-      if (key == "Global rank stride") stride = value.toInteger();
-      if (key == "Rank") ownRank = value.toInteger();
+      if (key == "Src Rank") source = rankIn(value);
+      if (key == "Dst Rank") target = rankIn(value);
+      if (key == "Global rank start") first = rankIn(value);
+      if (key == "Global rank stride") stride = rankIn(value);
+      if (key == "Rank") ownRank = rankIn(value);
       if (key == "Is asynchronized op") {
         isAsync = value.kind == JsonKind::Boolean ? std::optional<int64_t>(value.text == "true") : value.toInteger();
       }
@@ -149,15 +165,17 @@ std::optional<int64_t> ChromeCollectives::groupOf(const Facts& facts, int64_t pr
   return group.id;
 }
 
-int64_t ChromeCollectives::insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId) {
+int64_t ChromeCollectives::insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId,
+                                  uint64_t offset) {
+  if (facts.isBad) m_tally.count(Reason::BadCollective, offset);
   const std::string_view operation = operationOf(facts.name);
   const Datatype type = datatypeOf(facts.type);
   const int64_t in = facts.in.value_or(0), out = facts.out.value_or(0);
   // NCCL's convention: the whole gathered or scattered message, the larger of the two sides.
   const bool isWhole = operation == "AllGather" || operation == "ReduceScatter";
   const int64_t elements = isWhole ? std::max(in, out) : (in != 0 ? in : out);
-  int64_t bytes = 0;
-  if (__builtin_mul_overflow(elements, type.bytes, &bytes)) bytes = 0;
+  const int64_t bytes = elements * type.bytes;  // cannot overflow: kMostElements
+  if (type.bytes == 0 && elements > 0) m_tally.count(Reason::UnknownDatatype, offset);
   const int64_t link = kFirstLink + ++m_links;
   const int64_t id = m_file.rows().nextId<schema::CollectiveRow>();
   m_file.rows().insert(schema::CollectiveRow{.id = id,
@@ -193,8 +211,8 @@ int64_t ChromeCollectives::insert(const Facts& facts, const HostSpan& span, std:
   return link;
 }
 
-void ChromeCollectives::add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId) {
-  const int64_t link = insert(Facts(event), span, operatorId);
+void ChromeCollectives::add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId, uint64_t offset) {
+  const int64_t link = insert(Facts(event), span, operatorId, offset);
   if (const auto external = event.argument("External id").toInteger()) m_byExternal.emplace(*external, link);
 }
 
@@ -209,7 +227,7 @@ void ChromeCollectives::addKernel(const ChromeEvent& event, int64_t process, int
   if (!isCollective(event)) return m_tally.count(Reason::CommunicationByName, offset);
   if (!isNew) return;  // the same event twice
   // Its host side is found by completeTrace(), through its launch.
-  const int64_t link = insert(Facts(event), {process, 0, start, 0}, std::nullopt);
+  const int64_t link = insert(Facts(event), {process, 0, start, 0}, std::nullopt, offset);
   this->link(process, link, correlation);
 }
 
@@ -249,7 +267,7 @@ void ChromeCollectives::finish(int64_t process, std::optional<int64_t> rank, std
     (void)readObject(element.text, [&](std::string_view key, const JsonValue& value) {
       if (key == "pg_name") declared.name = value.toText();
       if (key == "pg_desc") declared.description = value.toText();
-      if (key == "pg_size") declared.size = value.toInteger().value_or(0);
+      if (key == "pg_size") declared.size = std::clamp<int64_t>(value.toInteger().value_or(0), 0, kMostRanks);
       if (key == "ranks") declared.ranks = ranksOf(value.text);
     });
     bool isUsed = false;

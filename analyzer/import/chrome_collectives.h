@@ -24,7 +24,7 @@ class ChromeCollectives {
 
   // Whether the operator enqueues a collective, by its metadata; then add() it.
   [[nodiscard]] static bool isCollective(const ChromeEvent& event);
-  void add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId);
+  void add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId, uint64_t offset);
   // A kernel that is communication by its name. external: its "External id", if that leads to an operator.
   void addKernel(const ChromeEvent& event, int64_t process, int64_t start, int64_t correlation,
                  std::optional<int64_t> external, uint64_t offset);
@@ -41,7 +41,8 @@ class ChromeCollectives {
   };
   struct Facts;
 
-  [[nodiscard]] int64_t insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId);
+  [[nodiscard]] int64_t insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId,
+                               uint64_t offset);
   [[nodiscard]] std::optional<int64_t> groupOf(const Facts& facts, int64_t process);
   void link(int64_t process, int64_t external, int64_t correlation);
   void writeGroup(Group& group, std::optional<int64_t> rank);

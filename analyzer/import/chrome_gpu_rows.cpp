@@ -153,11 +153,19 @@ void ChromeRows::kernel(const ChromeEvent& event, const Times& times) {
                           hasOperator ? work.external : std::nullopt, m_offset);
 }
 
+int64_t ChromeRows::sizeIn(const JsonValue& value) {
+  constexpr int64_t kMostBytes = int64_t{1} << 50;
+  const auto bytes = value.toInteger();
+  if (bytes && *bytes >= 0 && *bytes <= kMostBytes) return *bytes;
+  m_tally.count(Reason::BadSize, m_offset);
+  return 0;
+}
+
 void ChromeRows::copy(const ChromeEvent& event, const Times& times) {
   Work work;
   int64_t bytes = 0;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-    if (!work.take(key, value) && key == "bytes") bytes = value.toInteger().value_or(0);
+    if (!work.take(key, value) && key == "bytes") bytes = sizeIn(value);
   });
   const Place place = placeOf(event, work);
   const std::string_view whole = event.name.text;
@@ -187,7 +195,7 @@ void ChromeRows::set(const ChromeEvent& event, const Times& times) {
   Work work;
   int64_t bytes = 0;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-    if (!work.take(key, value) && key == "bytes") bytes = value.toInteger().value_or(0);
+    if (!work.take(key, value) && key == "bytes") bytes = sizeIn(value);
   });
   const Place place = placeOf(event, work);
   const int64_t id = m_file.rows().nextId<schema::MemorySetRow>();

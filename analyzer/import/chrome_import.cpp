@@ -18,6 +18,7 @@ constexpr size_t kSniffBytes = 1u << 20;
 // What the members beside traceEvents say.
 struct FileFacts {
   std::optional<int64_t> rank, worldSize;
+  bool hasBadRank = false;  // it names a rank or a world size that cannot be
   int64_t baseNs = 0;
   std::string deviceProperties, groups;
   std::vector<std::pair<std::string, std::string>> said;  // of the recording itself: name, value
@@ -44,9 +45,16 @@ bool isAboutRecording(std::string_view key) {
 }
 
 void takeDistributed(const JsonValue& info, FileFacts& facts) {
+  constexpr int64_t kMostRanks = int64_t{1} << 24;
+  const auto numberFrom = [&](int64_t least, const JsonValue& value) {
+    const auto number = value.toInteger();
+    if (number && *number >= least && *number < kMostRanks) return number;
+    if (value.kind != JsonKind::Null) facts.hasBadRank = true;
+    return std::optional<int64_t>();
+  };
   (void)readObject(info.text, [&](std::string_view key, const JsonValue& value) {
-    if (key == "rank") facts.rank = value.toInteger();
-    if (key == "world_size") facts.worldSize = value.toInteger();
+    if (key == "rank") facts.rank = numberFrom(0, value);
+    if (key == "world_size") facts.worldSize = numberFrom(1, value);
     if (key == "pg_config" && value.kind == JsonKind::Array) facts.groups = value.text;
     if (key == "backend" || key == "nccl_version") facts.said.emplace_back(key, value.toText());
   });
@@ -111,14 +119,31 @@ std::string nothingIn(const std::string& path, const EventScanner& scanner) {
 }
 
 void noteDamage(const EventScanner& scanner, const SourceContext& context, SourceResult& result) {
+  const std::optional<int64_t> process =
+      result.processes.empty() ? std::nullopt : std::optional(result.processes.front());
+  if (scanner.hugeMembers() > 0) {
+    const std::string message = fmt::format(
+        "{} holds {} member{} of more than 16 MiB beside its events, the first at byte {}: passed over.", context.name,
+        scanner.hugeMembers(), scanner.hugeMembers() == 1 ? "" : "s", scanner.firstHugeMember());
+    writeDiagnostic(context.file, process, "warning", "member_too_large", scanner.hugeMembers(), message);
+    result.warnings.push_back(message);
+  }
   const auto& problem = scanner.source().problem();
   if (!problem && !scanner.isCut()) return;
   const std::string what = problem ? *problem : "its JSON ends early or is damaged behind the events";
   const std::string message = fmt::format("{} is not complete: {}; everything up to byte {} of its JSON is here.",
                                           context.name, what, scanner.offset());
+  writeDiagnostic(context.file, process, "error", "cut", 1, message);
+  result.warnings.push_back(message);
+}
+
+void noteBadRank(const SourceContext& context, SourceResult& result) {
+  const std::string message = fmt::format(
+      "The distributedInfo of {} names a rank or world size that cannot be; it is left out (--rank names the rank).",
+      context.name);
   const std::optional<int64_t> process =
       result.processes.empty() ? std::nullopt : std::optional(result.processes.front());
-  writeDiagnostic(context.file, process, "error", "cut", 1, message);
+  writeDiagnostic(context.file, process, "warning", "bad_rank", 1, message);
   result.warnings.push_back(message);
 }
 
@@ -148,6 +173,7 @@ Result<SourceResult> readChromeTrace(SourceContext& context) {
   result.originNs = rows.originNs() + facts.baseNs;
   result.firstNs = rows.firstNs() + facts.baseNs;
   noteDamage(scanner, context, result);
+  if (facts.hasBadRank) noteBadRank(context, result);
   rows.tally().write(context.file, result.processes.empty() ? std::nullopt : std::optional(result.processes.front()),
                      context.name);
   result.events = rows.eventCount() + rows.tally().of(Reason::DamagedEvent);

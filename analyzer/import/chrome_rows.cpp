@@ -171,7 +171,7 @@ void ChromeRows::hostEvent(const ChromeEvent& event, const Times& times) {
   m_registry.noteHostPid(event.pid);
   const bool isCollective = ChromeCollectives::isCollective(event);
   const int64_t id = m_operators.add(event, span, isCollective, m_offset);
-  if (isCollective) m_collectives.add(event, span, id);
+  if (isCollective) m_collectives.add(event, span, id, m_offset);
 }
 
 void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const char* layer) {

@@ -72,6 +72,8 @@ class ChromeRows {
   void store(const ChromeEvent& event, uint64_t offset);
   void complete(const ChromeEvent& event, uint64_t offset);
   void kernel(const ChromeEvent& event, const Times& times);
+  // Of a copy or set; 0 for one that cannot be, which is counted.
+  [[nodiscard]] int64_t sizeIn(const JsonValue& value);
   void copy(const ChromeEvent& event, const Times& times);
   void set(const ChromeEvent& event, const Times& times);
   void noteWork(const ChromeEvent& event, const char* table, int64_t id, const Times& times, const Place& place,

@@ -47,6 +47,7 @@ std::optional<char> EventScanner::skipSpace() {
   while (true) {
     while (m_at < m_buffer.size() && isSpace(m_buffer[m_at])) ++m_at;
     if (m_at < m_buffer.size()) return m_buffer[m_at];
+    forget();
     if (!more()) return std::nullopt;
   }
 }
@@ -110,6 +111,33 @@ std::optional<size_t> EventScanner::valueLength() {
   }
 }
 
+bool EventScanner::passValue() {
+  uint64_t depth = 0;
+  bool inString = false, isEscaped = false;
+  for (;; ++m_at) {
+    if (m_at == m_buffer.size()) {
+      forget();
+      if (!more()) return false;
+    }
+    const char c = m_buffer[m_at];
+    if (inString) {
+      inString = isEscaped || c != '"';
+      isEscaped = !isEscaped && c == '\\';
+      if (inString || depth > 0) continue;
+      ++m_at;
+      return true;
+    }
+    if (c == '"') inString = true;
+    if (c == '{' || c == '[') ++depth;
+    const bool isCloser = c == '}' || c == ']';
+    if (depth == 0 && (isCloser || c == ',')) return true;  // behind a number or word
+    if (isCloser && --depth == 0) {
+      ++m_at;
+      return true;
+    }
+  }
+}
+
 ScannedItem EventScanner::end(bool cut) {
   m_state = State::Done;
   m_cut = cut;
@@ -133,6 +161,13 @@ ScannedItem EventScanner::next() {
 }
 
 ScannedItem EventScanner::nextMember() {
+  while (true) {
+    const std::optional<ScannedItem> item = tryMember();
+    if (item) return *item;
+  }
+}
+
+std::optional<ScannedItem> EventScanner::tryMember() {
   auto c = skipSpace();
   if (c && *c == ',') {
     ++m_at;
@@ -158,11 +193,17 @@ ScannedItem EventScanner::nextMember() {
     m_state = State::Events;
     return nextEvent();
   }
+  const uint64_t valueAt = offset();
   const auto length = valueLength();
+  if (!length && m_buffer.size() - m_at > kLargestEvent) {
+    if (m_hugeMembers++ == 0) m_firstHugeMember = valueAt;
+    return passValue() ? std::nullopt : std::optional(end(true));
+  }
   if (!length || *length == 0) return end(true);
   const size_t start = m_at;
   m_at += *length;
-  return {ScannedItem::Kind::Member, m_key, std::string_view(m_buffer).substr(start, *length), m_base + start, nullptr};
+  return ScannedItem{ScannedItem::Kind::Member, m_key, std::string_view(m_buffer).substr(start, *length),
+                     m_base + start, nullptr};
 }
 
 ScannedItem EventScanner::nextEvent() {

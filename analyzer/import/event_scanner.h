@@ -44,18 +44,25 @@ class EventScanner {
   [[nodiscard]] bool isCut() const noexcept { return m_cut; }
   [[nodiscard]] bool hasEventArray() const noexcept { return m_hasEvents; }
   [[nodiscard]] uint64_t offset() const noexcept { return m_base + m_at; }
+  // Members beside traceEvents that were passed over because they are larger than any real one.
+  [[nodiscard]] uint64_t hugeMembers() const noexcept { return m_hugeMembers; }
+  [[nodiscard]] uint64_t firstHugeMember() const noexcept { return m_firstHugeMember; }
   [[nodiscard]] const ByteSource& source() const noexcept { return m_source; }
 
  private:
   enum class State : uint8_t { Root, Members, Events, Done };
 
   [[nodiscard]] bool more();
-  // The next byte that is no white space, which becomes the current one; no value at the end of the data.
+  // The next byte that is no white space, which becomes the current one; no value at the end of the data. What lies
+  // before it may be forgotten: no view into the buffer is in use.
   [[nodiscard]] std::optional<char> skipSpace();
   // The length of the value at the current byte; no value when it does not end or cannot be one.
   [[nodiscard]] std::optional<size_t> valueLength();
+  // Goes behind the value at the current byte without keeping it; false when it does not end.
+  [[nodiscard]] bool passValue();
   void forget();
   [[nodiscard]] ScannedItem nextMember();
+  [[nodiscard]] std::optional<ScannedItem> tryMember();  // none: it was passed over
   [[nodiscard]] ScannedItem nextEvent();
   [[nodiscard]] bool readEvent();
   [[nodiscard]] ScannedItem end(bool cut);
@@ -72,6 +79,7 @@ class EventScanner {
   bool m_searching = false;  // after damage, until an event is good
   bool m_cut = false;
   uint64_t m_searched = 0;  // bytes looked at since the damage
+  uint64_t m_hugeMembers = 0, m_firstHugeMember = 0;
   std::string m_key;
   ChromeEvent m_event;
 };

@@ -35,7 +35,16 @@ constexpr LossReason kStatusWithoutGroup = {
 
 constexpr uint64_t kMostJsonBytes = uint64_t{1} << 30;
 constexpr int64_t kLatestNs = int64_t{1} << 61;
+constexpr LossReason kBadSizes = {
+    true, false, "warning", "bad_sizes",
+    "{0} entries of {1} have tensor sizes that cannot be: their elements and bytes are not "
+    "known; the first at byte {2} of its data."};
+constexpr LossReason kUnknownDatatype = {true, false, "info", "unknown_datatype",
+                                         "{0} entries of {1} have a data type whose size is not known, so how many "
+                                         "bytes they move is not; the first at byte "
+                                         "{2} of its data."};
 constexpr int64_t kMostRanks = 1 << 20;
+constexpr int64_t kMostElements = int64_t{1} << 50;
 
 std::optional<int64_t> decimal(std::string_view text) {
   int64_t value = 0;
@@ -50,6 +59,7 @@ std::vector<int64_t> ranksIn(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const size_t digit = text.find_first_of("0123456789", at);
     if (digit == std::string_view::npos) break;
+    if (digit > 0 && text[digit - 1] == '-') return {};
     const size_t end = std::min(text.find_first_not_of("0123456789", digit), text.size());
     const auto rank = decimal(text.substr(digit, end - digit));
     if (!rank || *rank >= kMostRanks || static_cast<int64_t>(ranks.size()) >= kMostRanks) return {};
@@ -204,6 +214,7 @@ class Dump {
   struct Sizes {
     std::string text;
     int64_t elements = 0;  // of all tensors
+    bool isBad = false;    // an extent cannot be, or there are too many elements
   };
   [[nodiscard]] Sizes sizesOf(const PlainValue& entry, std::string_view key) const {
     constexpr size_t kMostText = 256;
@@ -216,14 +227,17 @@ class Dump {
       int64_t elements = 1;
       std::string text;
       for (const PlainValue& size : m_document.items(tensor)) {
-        const int64_t extent = std::max<int64_t>(size.toInteger().value_or(0), 0);
+        const auto told = size.toInteger();
+        const int64_t extent = std::max<int64_t>(told.value_or(0), 0);
+        sizes.isBad |= !told || *told < 0;
         fits &= !__builtin_mul_overflow(elements, extent, &elements);
         if (text.size() < kMostText) text += fmt::format("{}{}", text.empty() ? "" : "x", extent);
       }
       fits &= !__builtin_add_overflow(sizes.elements, elements, &sizes.elements);
       if (sizes.text.size() < kMostText) sizes.text += (sizes.text.empty() ? "" : " ") + (text.empty() ? "1" : text);
     }
-    if (!fits) sizes.elements = 0;
+    sizes.isBad |= !fits || sizes.elements > kMostElements;
+    if (sizes.isBad) sizes.elements = 0;
     return sizes;
   }
   [[nodiscard]] std::string_view firstText(const PlainValue& entry, std::string_view key) const {
@@ -235,7 +249,8 @@ class Dump {
   [[nodiscard]] static std::optional<int64_t> peerIn(std::string_view name) {
     const size_t arrow = std::min(name.find("->"), name.find("<-"));
     if (arrow == std::string_view::npos) return std::nullopt;
-    return decimal(name.substr(arrow + 2));
+    const auto peer = decimal(name.substr(arrow + 2));
+    return peer && *peer >= 0 && *peer < kMostRanks ? peer : std::nullopt;
   }
 
   void store(const PlainValue& entry) {
@@ -254,6 +269,8 @@ class Dump {
     m_lastNs = std::max(m_lastNs, start);
     const Sizes input = sizesOf(entry, "input_sizes"), output = sizesOf(entry, "output_sizes");
     const NcclDatatype type = ncclDatatype(firstText(entry, "input_dtypes"));
+    if (input.isBad || output.isBad) m_losses.count(kBadSizes, m_document.offset(entry));
+    if (type.bytes == 0 && input.elements > 0) m_losses.count(kUnknownDatatype, m_document.offset(entry));
     const int64_t id = rows.nextId<schema::CollectiveRow>();
     rows.insert(schema::CollectiveRow{
         .id = id,

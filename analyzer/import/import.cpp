@@ -50,14 +50,18 @@ bool endsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-std::string whyNot(const std::string& path, std::string_view head) {
+std::string whyNot(const std::string& path, std::string_view head, const std::optional<std::string>& problem) {
+  if (head.empty() && problem) {
+    return fmt::format("{} cannot be read, for {}; there is nothing to import.", path, *problem);
+  }
   if (head.empty()) return fmt::format("{} is empty; there is nothing to import.", path);
   if (head.substr(0, 15) == "SQLite format 3") {
     return fmt::format("{} is a trace of Plumbline already: it needs no import.", path);
   }
   if (endsWith(path, ".nsys-rep") || endsWith(path, ".qdrep")) {
     return fmt::format(
-        "{} is a report in Nsight Systems' own format: run nsys export --type sqlite --include-blobs=true {} and import "
+        "{} is a report in Nsight Systems' own format: run nsys export --type sqlite --include-blobs=true {} and "
+        "import "
         "the .sqlite file that it writes.",
         path, path);
   }
@@ -70,6 +74,12 @@ struct Source {
   SourceResult result;
 };
 
+// A file that holds nothing to import.
+struct LeftOut {
+  Error error;          // when there is no other
+  std::string warning;  // when there is
+};
+
 class Import {
  public:
   Import(const ImportOptions& options, TraceFile file) : m_options(options), m_file(std::move(file)) {}
@@ -77,6 +87,11 @@ class Import {
   [[nodiscard]] Result<ImportResult> run() {
     for (size_t i = 0; i < m_options.files.size(); ++i) {
       if (const Status read = readFile(i); !read.ok()) return read.error();
+    }
+    if (m_sources.empty()) return m_leftOut.front().error;
+    for (const LeftOut& file : m_leftOut) {
+      warn(std::nullopt, "file_left_out", 1, file.warning);
+      ++m_result.filesLeftOut;
     }
     compareRanks();
     if (m_file.refusedTexts() > 0) {
@@ -100,6 +115,10 @@ class Import {
 
   [[nodiscard]] Status readFile(size_t index) {
     const std::string& path = m_options.files[index];
+    if (std::error_code failed; std::filesystem::is_directory(path, failed)) {
+      return leaveOut(Error{fmt::format("{} is a folder; name the trace files in it.", path)},
+                      fmt::format("{} is a folder: it is left out.", path));
+    }
     auto opened = ByteSource::open(path);
     if (!opened.ok()) return opened.error();
     SourceContext context{
@@ -116,18 +135,33 @@ class Import {
     const std::string_view head = context.source.peek(kSniffBytes);
     const auto* importer = std::find_if(std::begin(kImporters), std::end(kImporters),
                                         [&](const Importer& one) { return one.recognizes(head, path); });
-    if (head.empty() || importer == std::end(kImporters)) return Error{whyNot(path, head)};
+    if (head.empty() || importer == std::end(kImporters)) {
+      const std::string why = whyNot(path, head, context.source.problem());
+      return leaveOut(Error{why}, why.find(kWhatCanBe) != std::string::npos
+                                      ? fmt::format("{} is no trace that can be imported: it is left out.", path)
+                                      : fmt::format("{} It is left out.", why));
+    }
+    const uint64_t rowsBefore = m_file.rows().rowCount();
     auto read = importer->read(context);
     if (m_file.rows().failed()) {
       return Error{fmt::format("Cannot write the trace file {}: {}.", m_options.output, m_file.rows().failure())};
     }
-    if (!read.ok()) return read.error();
+    if (!read.ok()) {
+      const bool isUntouched = m_file.rows().rowCount() == rowsBefore;
+      return isUntouched ? leaveOut(read.error(), fmt::format("{} It is left out.", read.error().message))
+                         : Status(read.error());
+    }
     const SourceResult& result = read.value();
     m_result.events += result.events;
     m_result.notStored += result.notStored;
     m_result.damaged += result.damaged;
     m_result.warnings.insert(m_result.warnings.end(), result.warnings.begin(), result.warnings.end());
     m_sources.push_back({importer, context.name, std::move(read).value()});
+    return Unit{};
+  }
+
+  [[nodiscard]] Status leaveOut(Error error, std::string warning) {
+    m_leftOut.push_back({std::move(error), std::move(warning)});
     return Unit{};
   }
 
@@ -189,6 +223,7 @@ class Import {
   const ImportOptions& m_options;
   TraceFile m_file;
   std::vector<Source> m_sources;
+  std::vector<LeftOut> m_leftOut;
   ImportResult m_result;
 };
 
@@ -211,7 +246,6 @@ Result<ImportResult> importTraces(const ImportOptions& options) {
   }
   auto file = TraceFile::create(options.output);
   if (!file.ok()) return file.error();
-  if (options.writesTo) options.writesTo(file.value().temporaryPath());
   return Import(options, std::move(file).value()).run();
 }
 

@@ -20,11 +20,10 @@ struct ImportOptions {
   bool sizes = false;   // say how large each table and index became
   // Called now and then from the calling thread: the file at hand, and how much of it has been read.
   std::function<void(const std::string& file, uint64_t bytes, uint64_t size)> progress;
-  // Called once with the name under which the output is being written, for a program that may be interrupted.
-  std::function<void(const std::string& temporaryPath)> writesTo;
 };
 
 struct ImportResult {
+  uint64_t filesLeftOut = 0;          // that hold nothing to import
   uint64_t events = 0;                // found in the files, damaged ones included
   uint64_t notStored = 0;             // of those, counted in diagnostics instead
   uint64_t damaged = 0;               // of those
@@ -32,7 +31,8 @@ struct ImportResult {
   std::vector<std::string> warnings;  // for the user; also in diagnostics
 };
 
-// All files or nothing: on an error no output file is left.
+// A file that is no trace, or holds nothing, is left out with a warning when another one can be imported. Any other
+// error is one of the whole, and no output file is left.
 [[nodiscard]] Result<ImportResult> importTraces(const ImportOptions& options);
 
 }  // namespace plumb::import

@@ -34,6 +34,9 @@ constexpr LossReason kNoStart = {true, false, "info", "no_start",
                                  "which they were written stands "
                                  "for it (NCCL_INSPECTOR_DUMP_VERBOSE=1 writes their times)."};
 
+constexpr int64_t kMostRanks = int64_t{1} << 24;
+constexpr double kMostGigabytesPerSecond = 1e9;
+constexpr int64_t kMostBytes = int64_t{1} << 53;
 constexpr int64_t kLatestUs = (int64_t{1} << 61) / 1000;
 
 std::optional<int64_t> hashIn(std::string_view text) {
@@ -132,8 +135,9 @@ class Inspector {
     const auto bytes = document.integer(perf, key("msg_size_bytes")),
                took = document.integer(perf, key("exec_time_us"));
     const auto written = microseconds(document.integer(metadata, "dump_timestamp_us"));
-    const bool isUsable = hash && rank && *rank >= 0 && ranks && *ranks > 0 && !told.empty() && bytes && *bytes >= 0 &&
-                          took && *took >= 0 && *took < kLatestUs && written;
+    const bool isUsable = hash && rank && *rank >= 0 && ranks && *ranks > *rank && *ranks <= kMostRanks &&
+                          !told.empty() && bytes && *bytes >= 0 && *bytes <= kMostBytes && took && *took >= 0 &&
+                          *took < kLatestUs && written;
     if (!isUsable) return false;
 
     const std::string pid = std::to_string(document.integer(metadata, "pid").value_or(0));
@@ -146,6 +150,7 @@ class Inspector {
 
     auto& rows = m_context.file.rows();
     const std::string_view known = ncclOperation(told);
+    const auto peer = document.integer(perf, "p2p_peer");
     const int64_t id = rows.nextId<schema::CollectiveRow>();
     const Times times = timesOf(document, perf, kind);
     const int64_t external = times.kernelStart ? ++m_lastExternal : 0;
@@ -170,7 +175,7 @@ class Inspector {
                                       .element_count = 0,
                                       .bytes = *bytes,
                                       .root = std::nullopt,
-                                      .peer = document.integer(perf, "p2p_peer"),
+                                      .peer = peer && *peer >= 0 ? peer : std::nullopt,
                                       .algorithm_id = name("algo"),
                                       .protocol_id = name("proto"),
                                       .channels = times.channels > 0 ? std::optional(times.channels) : std::nullopt,
@@ -179,7 +184,7 @@ class Inspector {
     const auto bandwidth = [&](const char* field) -> std::optional<double> {
       const PlainValue* value = document.find(perf, key(field));
       const auto number = value ? value->toReal() : std::nullopt;
-      return number && *number >= 0 ? std::optional(*number * 1e9) : std::nullopt;
+      return number && *number >= 0 && *number < kMostGigabytesPerSecond ? std::optional(*number * 1e9) : std::nullopt;
     };
     rows.insert(schema::CollectiveTimingRow{.collective_id = id,
                                             .duration_ns = *took * 1000,

@@ -148,11 +148,13 @@ class Events {
     const bool isNumber = hash && (hash->kind == PlainKind::Integer || hash->kind == PlainKind::LongInteger);
     range.isCollective = isNumber && document.find(*arguments, "Count");
     if (!range.isCollective) return range;
-    range.communicator = communicator(range.process, hash->integer, document.integer(*arguments, "Rank").value_or(-1));
+    range.communicator = communicator(range.process, hash->integer,
+                                      std::max<int64_t>(document.integer(*arguments, "Rank").value_or(-1), -1));
     range.sequence = document.integer(*arguments, "SeqNum").value_or(-1);
     range.elements = std::max<int64_t>(document.integer(*arguments, "Count").value_or(0), 0);
     range.channels = document.integer(*arguments, "nChannels").value_or(0);
     range.peer = document.integer(*arguments, "Peer");
+    if (range.peer && *range.peer < 0) range.peer.reset();  // -1: none
     range.datatype = document.text(*arguments, "Datatype");
     return range;
   }

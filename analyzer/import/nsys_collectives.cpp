@@ -36,10 +36,10 @@ Payload payloadOf(const NcclCall& call) {
     const auto is = [&](std::string_view start) { return name.starts_with(start); };
     if (is("nccl communicator id")) payload.communicator = *value;
     if (is("message size")) payload.bytes = *value;
-    if (is("no  of ranks") || is("no of ranks")) payload.ranks = *value;
-    if (name == "rank") payload.rank = *value;
+    if ((is("no  of ranks") || is("no of ranks")) && *value > 0) payload.ranks = *value;
+    if (name == "rank" && *value >= 0) payload.rank = *value;
     if (name == "root" || name == "root rank") payload.root = *value;
-    if (is("peer")) payload.peer = *value;
+    if (is("peer") && *value >= 0) payload.peer = *value;
   }
   return payload;
 }
@@ -138,7 +138,7 @@ class Collectives {
 
   void collective(const NcclCall& call, std::string_view operation, int64_t external) {
     const Payload payload = payloadOf(call);
-    if (!payload.bytes) {
+    if (!payload.bytes || *payload.bytes < 0) {
       ++m_withoutPayload;
       return;
     }

@@ -33,10 +33,13 @@ constexpr std::array<Wording, static_cast<size_t>(NsysReason::Count)> kWordings 
      "{0} NVTX payloads of {1} cannot be decoded and are left out; the ranges are here."},
     {true, "warning", "never_ended", "{0} ranges of {1} begin and do not end."},
     {true, "warning", "text_missing", "{0} texts that rows of {1} name are not in it; they are stored as '?'."},
+    {true, "warning", "bad_size",
+     "{0} copies, sets and allocations of {1} have a size that cannot be: they are stored with 0 bytes."},
 }};
 
 constexpr int64_t kLatest = int64_t{1} << 61;  // 2043; anything beyond is damage, and would overflow sums
 constexpr int64_t kLongest = int64_t{1} << 60;
+constexpr int64_t kMostBytes = int64_t{1} << 50;
 
 }  // namespace
 
@@ -78,6 +81,13 @@ std::optional<NsysTimes> NsysContext::times(std::optional<int64_t> start, std::o
   }
   if (!end || *end > kLatest || *end < *start || *end - *start > kLongest) return NsysTimes{*start, 0, false};
   return NsysTimes{*start, *end - *start, true};
+}
+
+int64_t NsysContext::size(std::optional<int64_t> bytes) {
+  if (!bytes) return 0;
+  if (*bytes >= 0 && *bytes <= kMostBytes) return *bytes;
+  tally.count(NsysReason::BadSize);
+  return 0;
 }
 
 }  // namespace plumb::import

@@ -126,7 +126,7 @@ void importCopies(NsysContext& context) {
                                                          .stream_id = work->stream,
                                                          .start_ns = work->times.start,
                                                          .duration_ns = work->times.duration,
-                                                         .bytes = row.integerOr(kOwn, 0),
+                                                         .bytes = context.size(row.integer(kOwn)),
                                                          .copy_kind = kind.kind,
                                                          .source_kind = kind.isManaged ? kManaged : source,
                                                          .target_kind = kind.isManaged ? kManaged : target,
@@ -150,7 +150,7 @@ void importSets(NsysContext& context) {
                                                         .stream_id = work->stream,
                                                         .start_ns = work->times.start,
                                                         .duration_ns = work->times.duration,
-                                                        .bytes = row.integerOr(kOwn, 0),
+                                                        .bytes = context.size(row.integer(kOwn)),
                                                         .value = row.integerOr(kOwn + 1, 0),
                                                         .memory_kind = memoryKind(row.integer(kOwn + 2)),
                                                         .is_async = 1,  // unless its call says otherwise

@@ -67,6 +67,7 @@ class Memory {
     const int64_t device = m_context.registry.device(process, row.integerOr(kDevice, 0));
     const bool fromPool = row.integerOr(kPool, 0) != 0;
     const int64_t id = m_context.file.rows().nextId<schema::AllocationRow>();
+    const int64_t bytes = m_context.size(row.integer(kBytes));
     m_context.file.rows().insert(schema::AllocationRow{
         .id = id,
         .process_id = process,
@@ -77,7 +78,7 @@ class Memory {
                          : std::nullopt,
         .start_ns = start,
         .address = row.integerOr(kAddress, 0),
-        .bytes = row.integerOr(kBytes, 0),
+        .bytes = bytes,
         .space = spaceOf(row.integerOr(kKind, -1)),
         .from_pool = fromPool ? 1 : 0,
         .correlation = row.integer(kCorrelation)});
@@ -87,7 +88,7 @@ class Memory {
                                   .process_id = process,
                                   .start_ns = start,
                                   .address = row.integerOr(kAddress, 0),
-                                  .bytes = row.integerOr(kBytes, 0),
+                                  .bytes = bytes,
                                   .name_id = m_context.file.textId(name),
                                   .category = "unattributed"});
     }

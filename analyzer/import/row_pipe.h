@@ -52,6 +52,9 @@ class RowPipe {
     put(row, [](schema::Writer& writer, const std::byte* at) { writer.replace(*reinterpret_cast<const Row*>(at)); });
   }
 
+  // Rows so far, those of table string left out: texts are stored before it is known what comes of them.
+  [[nodiscard]] uint64_t rowCount() const noexcept { return m_rowCount; }
+
   // Waits until all rows are in the file, and commits.
   void commit();
   // Some row could not be written; true for good, soon after it happened.
@@ -104,6 +107,7 @@ class RowPipe {
   template <class Row>
   void put(const Row& row, Run run) {
     static_assert(std::is_trivially_copyable_v<Row> && alignof(Row) <= alignof(std::max_align_t));
+    if constexpr (!std::is_same_v<Row, schema::StringRow>) ++m_rowCount;
     size_t texts = 0;
     row.visit([&](const auto&... values) { ((texts += textBytes(values)), ...); });
     const size_t bytes = roundUp(sizeof(Entry)) + roundUp(sizeof(Row)) + roundUp(texts);
@@ -126,6 +130,7 @@ class RowPipe {
   std::unique_ptr<Shared> m_shared;
   Batch m_batch;
   std::array<int64_t, schema::kTables.size()> m_lastIds{};
+  uint64_t m_rowCount = 0;
   std::atomic<bool> m_failed{false};
 };
 

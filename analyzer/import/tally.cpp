@@ -51,6 +51,16 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
     {true, "info", "communication_by_name",
      "{0} communication kernels of {1} have no record of their collective and are told by name; the first at byte {2} "
      "of its JSON."},
+    {true, "warning", "bad_collective",
+     "{0} collectives of {1} hold sizes, counts or ranks that cannot be (negative, no whole number, too large): they "
+     "are stored without those; the first at byte {2} of its JSON."},
+    {true, "info", "unknown_datatype",
+     "{0} collectives of {1} have a data type whose size is not known, so how many bytes they move is not; the first "
+     "at "
+     "byte {2} of its JSON."},
+    {true, "warning", "bad_size",
+     "{0} copies and sets of {1} have a size that cannot be: they are stored with 0 bytes; the first at byte {2} of its "
+     "JSON."},
 }};
 
 }  // namespace

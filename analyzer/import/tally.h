@@ -28,6 +28,9 @@ enum class Reason : uint8_t {
   NeverEnded,
   FreeOfEarlierMemory,
   CommunicationByName,
+  BadCollective,
+  UnknownDatatype,
+  BadSize,
   Count,
 };
 

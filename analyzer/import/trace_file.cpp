@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/import/trace_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -32,55 +26,32 @@ Status prepare(schema::Database& database) {
   return database.execute(std::string(schema::viewsSql()));
 }
 
-int publishName(const std::string& from, const std::string& to) {
-  // Never over a file that came there meanwhile; file systems that cannot promise that get the plain move.
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
-  if (errno != EINVAL && errno != ENOSYS) return -1;
-  return ::rename(from.c_str(), to.c_str());
-}
-
 }  // namespace
 
 Result<TraceFile> TraceFile::create(const std::string& path) {
   if (std::error_code ignored; std::filesystem::exists(path, ignored)) {
     return Error{fmt::format("The file {} exists already; name another one with -o, or remove it.", path)};
   }
-  std::string temporary = fmt::format("{}.importing-{}", path, ::getpid());
-  const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    return Error{fmt::format("Cannot create {}: {}; name another place with -o.", temporary, std::strerror(errno))};
+  auto staging = Staging::file(path, "importing");
+  if (!staging.ok()) {
+    return Error{fmt::format("Cannot create {}: {}; name another place with -o.", path, staging.error().message)};
   }
-  ::close(fd);
   const auto failed = [&](const Error& error) {
-    ::unlink(temporary.c_str());
     return Error{fmt::format("Cannot write the trace file {}: {}.", path, error.message)};
   };
-  auto database = schema::Database::open(temporary);
+  // Nobody else knows the file, and its lock is the staging's.
+  auto database = schema::Database::open(staging.value().path(), schema::Locking::None);
   if (!database.ok()) return failed(database.error());
   if (const Status prepared = prepare(database.value()); !prepared.ok()) return failed(prepared.error());
   auto writer = schema::Writer::create(std::move(database).value());
   if (!writer.ok()) return failed(writer.error());
-  TraceFile file(path, temporary, std::make_unique<RowPipe>(std::move(writer).value()));
+  TraceFile file(path, std::move(staging).value(), std::make_unique<RowPipe>(std::move(writer).value()));
   (void)file.textId("");  // id 0
   return file;
 }
 
-TraceFile::TraceFile(std::string path, std::string temporary, std::unique_ptr<RowPipe> rows)
-    : m_path(std::move(path)), m_temporary(std::move(temporary)), m_rows(std::move(rows)) {}
-
-TraceFile::TraceFile(TraceFile&& other) noexcept
-    : m_path(std::move(other.m_path)),
-      m_temporary(std::exchange(other.m_temporary, {})),
-      m_rows(std::move(other.m_rows)),
-      m_textIds(std::move(other.m_textIds)),
-      m_kernelNames(std::move(other.m_kernelNames)),
-      m_textBytes(other.m_textBytes),
-      m_refusedTexts(other.m_refusedTexts) {}
-
-TraceFile::~TraceFile() {
-  m_rows.reset();
-  if (!m_temporary.empty()) ::unlink(m_temporary.c_str());
-}
+TraceFile::TraceFile(std::string path, Staging staging, std::unique_ptr<RowPipe> rows)
+    : m_path(std::move(path)), m_staging(std::move(staging)), m_rows(std::move(rows)) {}
 
 Error TraceFile::failure(const std::string& what) const {
   return Error{fmt::format("Cannot write the trace file {}: {}.", m_path, what)};
@@ -145,9 +116,8 @@ Status TraceFile::publish() {
   last += "PRAGMA analysis_limit=400; ANALYZE;";
   if (const Status status = database().execute(last); !status.ok()) return failure(status.error().message);
   m_rows.reset();
-  if (publishName(m_temporary, m_path) != 0) return failure(std::strerror(errno));
-  m_temporary.clear();
-  return Unit{};
+  const Status published = m_staging.publishFile(false);
+  return published.ok() ? published : failure(published.error().message);
 }
 
 }  // namespace plumb::import

@@ -11,6 +11,7 @@
 
 #include "analyzer/import/json.h"
 #include "analyzer/import/row_pipe.h"
+#include "analyzer/import/staging.h"
 #include "collector/schema/result.h"
 #include "collector/schema/rows.h"
 
@@ -31,12 +32,7 @@ class TraceFile {
  public:
   // Refuses a name that is taken.
   [[nodiscard]] static Result<TraceFile> create(const std::string& path);
-  TraceFile(TraceFile&& other) noexcept;
   // An unpublished file is removed.
-  ~TraceFile();
-
-  // The name under which it is being written.
-  [[nodiscard]] const std::string& temporaryPath() const noexcept { return m_temporary; }
   [[nodiscard]] RowPipe& rows() noexcept { return *m_rows; }
   [[nodiscard]] schema::Database& database() { return m_rows->database(); }
   void writeMeta(std::string_view key, std::string_view value);
@@ -60,10 +56,11 @@ class TraceFile {
     using is_transparent = void;
   };
 
-  TraceFile(std::string path, std::string temporary, std::unique_ptr<RowPipe> rows);
+  TraceFile(std::string path, Staging staging, std::unique_ptr<RowPipe> rows);
   [[nodiscard]] Error failure(const std::string& what) const;
 
-  std::string m_path, m_temporary;  // m_temporary is empty once there is nothing to remove
+  std::string m_path;
+  Staging m_staging;  // goes after the connection to it
   std::unique_ptr<RowPipe> m_rows;
   std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> m_textIds;
   std::unordered_map<int64_t, KernelNameIds> m_kernelNames;  // by the id of the name as it came

@@ -76,16 +76,18 @@ Status registerLists(Database& database, const std::vector<Report>& reports) {
 
 }  // namespace
 
-Status registerReportTables(Database& database, const std::vector<Report>& reports) {
+Status registerReportTables(Database& database, const std::vector<Report>& reports,
+                            const std::function<Status(const Filter&)>& check) {
   for (const Report& report : reports) {
     QueryTable table;
     table.name = "report_" + report.name;
     for (const ReportParameter& parameter : kReportParameters) table.arguments.emplace_back(parameter.argument);
-    table.open = [&database, report](const std::vector<Cell>& arguments) -> Result<Statement> {
+    table.open = [&database, report, check](const std::vector<Cell>& arguments) -> Result<Statement> {
       auto request = requestFrom(report, arguments);
       if (!request.ok()) return request.error();
       auto statement = prepareReport(database, report, request.value());
       if (!statement.ok()) return explained(report, statement.error());
+      if (const Status known = check(request.value().filter); !known.ok()) return known.error();
       return statement;
     };
     if (Status added = database.addTable(std::move(table)); !added.ok()) return added;

@@ -5,6 +5,7 @@
 // title, question, filters, by_values, origin, problem) and plumb_report_columns (report, position, name, unit,
 // description).
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "analyzer/reports/reports.h"
@@ -12,8 +13,10 @@
 
 namespace plumb {
 
-// `database` must not be moved while its connection is in use. A report whose SQL does not work is an error only for
+// `database` must not be moved while its connection is in use. check() says what is wrong with a filter, before a report
+// is asked: each report would say it differently, and some not at all. A report whose SQL does not work is an error only for
 // the statement that names it, and so is one that refers to itself.
-[[nodiscard]] Status registerReportTables(Database& database, const std::vector<Report>& reports);
+[[nodiscard]] Status registerReportTables(Database& database, const std::vector<Report>& reports,
+                                         const std::function<Status(const Filter&)>& check);
 
 }  // namespace plumb

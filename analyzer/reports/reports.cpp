@@ -133,6 +133,11 @@ Report readReport(const std::string& name, const std::string& path) {
   Report broken;
   broken.name = name;
   broken.origin = path;
+  // A pipe or a device of that name would never end.
+  if (std::error_code failed; !std::filesystem::is_regular_file(path, failed)) {
+    broken.problem = fmt::format("The report {} is not a regular file.", path);
+    return broken;
+  }
   std::ifstream file(path, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   if (!file) {

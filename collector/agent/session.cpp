@@ -146,8 +146,39 @@ bool startRecorder(int listener) noexcept {
   return spawnDetached(arguments, recorderEnvironment(), listener);
 }
 
+// The recorder has no terminal of its own, so what it cannot write is said here: once, by a process that has something
+// to record. Only to a standard error that takes it at once: the target must not wait, and not get SIGPIPE.
+bool outputCanBeMade() noexcept {
+  const std::string_view output{startup().output};
+  const size_t slash = output.rfind('/');
+  char folder[PATH_MAX];
+  if (slash == std::string_view::npos || !TextBuffer(folder).add(head(output, slash + 1)).ok()) {
+    return true;
+  }
+  if (access(folder, W_OK | X_OK) == 0) {
+    return true;
+  }
+  static bool s_isSaid = false;  // here, or before a fork
+  if (s_isSaid) {
+    return false;
+  }
+  s_isSaid = true;
+  char message[2 * PATH_MAX];
+  TextBuffer text(message);
+  text.add("plumb: nothing is recorded: the folder ").add(head(output, slash + 1));
+  text.add(errno == ENOENT ? " does not exist" : " cannot be written").add(" (PLUMB_OUTPUT names the file).\n");
+  pollfd standardError{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&standardError, 1, 0) == 1 && standardError.revents == POLLOUT) {
+    (void)!write(STDERR_FILENO, message, text.view().size());
+  }
+  return false;
+}
+
 // Under the session's lock, nobody listening: binds, listens, starts the recorder. False: nothing is left behind.
 bool listenAndStart(const sockaddr_un& address) noexcept {
+  if (!outputCanBeMade()) {
+    return false;
+  }
   unlink(address.sun_path);  // of a recorder that was killed
   const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (listener < 0) {

@@ -33,9 +33,10 @@ std::string Statement::text(int column) const {
                          : std::string();
 }
 
-Result<Database> Database::open(const std::string& path) {
+Result<Database> Database::open(const std::string& path, Locking locking) {
   sqlite3* raw = nullptr;
-  const int opened = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int opened = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                                     locking == Locking::None ? "unix-none" : nullptr);
   Database database(raw);
   if (opened != SQLITE_OK) return Error{raw != nullptr ? sqlite3_errmsg(raw) : "out of memory"};
   sqlite3_busy_timeout(raw, 2000);

@@ -52,10 +52,13 @@ class Statement {
   int m_bound = 0;
 };
 
+// None: for a file that no other connection knows.
+enum class Locking : uint8_t { Usual, None };
+
 class Database {
  public:
   // Opens an existing file for reading and writing, for use by one thread.
-  static Result<Database> open(const std::string& path);
+  static Result<Database> open(const std::string& path, Locking locking = Locking::Usual);
 
   [[nodiscard]] Status execute(const std::string& sql);
   [[nodiscard]] Result<Statement> prepare(const std::string& sql);

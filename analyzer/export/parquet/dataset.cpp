@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <parquet/arrow/writer.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -83,7 +82,7 @@ class Part {
     arrow::FieldVector fields;
     for (const ColumnPlan& column : columns) fields.push_back(column.field);
     part->m_schema = arrow::schema(std::move(fields));
-    auto out = arrow::io::FileOutputStream::Open(part->m_path + ".writing");
+    auto out = arrow::io::FileOutputStream::Open(part->m_path);
     if (!out.ok()) return toStatus(out.status(), part->m_path).error();
     part->m_out = *out;
     const auto properties = parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
@@ -112,14 +111,7 @@ class Part {
     arrow::Status status = flush();
     if (status.ok()) status = m_writer->Close();
     if (status.ok()) status = m_out->Close();
-    if (status.ok() && std::rename((m_path + ".writing").c_str(), m_path.c_str()) != 0) {
-      status = arrow::Status::IOError("it cannot be given its name");
-    }
-    if (status.ok()) m_isFinished = true;
     return toStatus(status, m_path);
-  }
-  ~Part() {
-    if (!m_isFinished) std::remove((m_path + ".writing").c_str());
   }
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
@@ -159,29 +151,20 @@ class Part {
   std::unique_ptr<parquet::arrow::FileWriter> m_writer;
   std::vector<std::unique_ptr<arrow::ArrayBuilder>> m_builders;
   int64_t m_rows = 0;
-  bool m_isFinished = false;
 };
 
-Result<std::string> makePlace(const std::string& folder, const std::string& view, std::optional<int64_t> rank,
-                              bool replace) {
+Result<std::string> makePlace(const std::string& folder, std::optional<int64_t> rank) {
   const fs::path place =
-      fs::path(folder) / view / (rank ? fmt::format("rank={}", *rank) : std::string("rank=__HIVE_DEFAULT_PARTITION__"));
+      fs::path(folder) / (rank ? fmt::format("rank={}", *rank) : std::string("rank=__HIVE_DEFAULT_PARTITION__"));
   std::error_code failed;
   fs::create_directories(place, failed);
-  if (failed) {
-    return Error{
-        fmt::format("Cannot create the folder {}: {}; name another place with -o.", place.string(), failed.message())};
-  }
-  std::string path = (place / "part-0.parquet").string();
-  if (!replace && fs::exists(path, failed)) {
-    return Error{fmt::format("The file {} exists already; name another folder with -o, or add --force.", path)};
-  }
-  return path;
+  if (failed) return Error{fmt::format("Cannot create the folder {}: {}.", place.string(), failed.message())};
+  return (place / "part-0.parquet").string();
 }
 
 }  // namespace
 
-Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const std::string& folder, bool replace) {
+Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const std::string& folder) {
   auto rows = trace.query("SELECT * FROM " + view);
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
@@ -209,7 +192,7 @@ Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const 
     const std::optional<int64_t> rank = rankColumn < 0 ? std::nullopt : row.optionalInteger(rankColumn);
     std::unique_ptr<Part>& part = parts[rank];
     if (!part) {
-      auto place = makePlace(folder, view, rank, replace);
+      auto place = makePlace(folder, rank);
       if (!place.ok()) return place.error();
       auto created = Part::create(std::move(place).value(), columns);
       if (!created.ok()) return created.error();

@@ -13,9 +13,8 @@ struct DatasetResult {
   size_t files = 0;  // 0: the view has no rows
 };
 
-// Writes FOLDER/VIEW/rank=N/part-0.parquet; rows without a rank go to rank=__HIVE_DEFAULT_PARTITION__. Columns keep
-// their names and, in their metadata ("unit"), their units. Refuses files that exist unless `replace`.
-[[nodiscard]] Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const std::string& folder,
-                                                 bool replace);
+// Writes FOLDER/rank=N/part-0.parquet; rows without a rank go to rank=__HIVE_DEFAULT_PARTITION__. Columns keep their
+// names and, in their metadata ("unit"), their units. What a failure leaves in the folder is the caller's.
+[[nodiscard]] Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const std::string& folder);
 
 }  // namespace plumb::exports

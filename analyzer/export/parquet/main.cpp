@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/export/output_file.h"
 #include "analyzer/export/parquet/dataset.h"
 #include "analyzer/export/views.h"
+#include "analyzer/import/staging.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb::exports {
@@ -32,14 +34,20 @@ int run(const std::vector<std::string>& arguments) {
   Trace& trace = opened.value();
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
+  removeStagingsWhenInterrupted();
+  auto folder = OutputFolder::create(arguments[1], publicViews(), force);
+  if (!folder.ok()) return complain(folder.error().message, kFailed);
+  std::string said;
   for (const std::string& view : publicViews()) {
-    auto written = writeDataset(trace, view, arguments[1], force);
+    auto written = writeDataset(trace, view, folder.value().place(view));
     if (!written.ok()) return complain(written.error().message, kFailed);
     if (written.value().files > 0) {
-      fmt::print("{}/{}: {} rows in {} file{}\n", arguments[1], view, written.value().rows, written.value().files,
-                 written.value().files == 1 ? "" : "s");
+      said += fmt::format("{}/{}: {} rows in {} file{}\n", arguments[1], view, written.value().rows,
+                          written.value().files, written.value().files == 1 ? "" : "s");
     }
   }
+  if (const Status done = folder.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
+  fmt::print("{}", said);
   return kDone;
 }
 

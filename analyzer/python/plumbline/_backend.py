@@ -38,14 +38,26 @@ def _uri(path: pathlib.Path) -> str:
     return uri
 
 
+# What sqlite3 raises: besides its own, about a message with bytes of a damaged file in it, and about an integer of more
+# than 64 bits.
+_FAILURES = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OverflowError)
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "The file is damaged: what SQLite says of it is no text"
+    return str(error)
+
+
 class Library:
-    """sqlite3 with libplumb_sql.so."""
+    """sqlite3 with libplumb_sql.so. Bytes of a text that are not UTF-8 become U+FFFD."""
 
     def __init__(self, file: pathlib.Path, library: pathlib.Path) -> None:
         try:
             self.connection: Optional[sqlite3.Connection] = sqlite3.connect(_uri(file), uri=True)
         except (OSError, sqlite3.Error) as error:
             raise Error(f"{file} cannot be opened: {error}.") from error
+        self.connection.text_factory = lambda text: text.decode("utf-8", "replace")
         try:
             # A view of a stranger's file runs nothing but harmless functions.
             self.connection.execute("PRAGMA trusted_schema = OFF")
@@ -53,9 +65,9 @@ class Library:
             self.connection.enable_load_extension(True)
             self.connection.load_extension(str(library.resolve()))
             self.connection.enable_load_extension(False)
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             self.close()
-            raise Error(f"{file} cannot be read: {error}.") from error
+            raise Error(f"{file} cannot be read: {_sentence(error)}.") from error
 
     def query(self, sql: str, params: Parameters) -> Table:
         if self.connection is None:
@@ -63,8 +75,8 @@ class Library:
         try:
             cursor = self.connection.execute(sql, params)
             rows = cursor.fetchall()
-        except (sqlite3.Error, sqlite3.Warning) as error:
-            raise Error(str(error)) from error
+        except _FAILURES as error:
+            raise Error(_sentence(error)) from error
         if cursor.description is None:
             raise Error("The statement gives no rows: a recording is opened for reading only.")
         return Table([column[0] for column in cursor.description], rows)
@@ -104,7 +116,8 @@ class Program:
         command = [str(self._program), "query", str(self._file), "--format", form]
         for name, value in named:
             command += ["-p", f"{name}={_value(value)}"]
-        done = subprocess.run([*command, "--", sql], capture_output=True, text=True, encoding="utf-8", check=False)
+        command += ["--", sql]
+        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False)
         if done.returncode != 0:
             raise Error(done.stderr.strip().removeprefix("plumb: ") or f"plumb ended with code {done.returncode}.")
         return done.stdout

@@ -2,6 +2,7 @@
 """A recording, opened for reading."""
 from __future__ import annotations
 
+import difflib
 import os
 import pathlib
 import sqlite3
@@ -54,7 +55,17 @@ class Trace:
     ) -> Table:
         """A report, as `plumb report NAME` has it: limited to a rank, a step, the ranges of a name, or a time."""
         table = "report_" + name.replace('"', '""')
+        known = self.query("SELECT 1 FROM plumb_reports WHERE name = ?", (name,))
+        if not known.tuples:
+            raise Error(self._no_report(name))
         return self.query(f'SELECT * FROM "{table}"(?, ?, ?, ?, ?, ?)', (rank, step, range, from_ns, to_ns, by))
+
+    def _no_report(self, name: str) -> str:
+        names = [row[0] for row in self.query("SELECT name FROM plumb_reports ORDER BY name").tuples]
+        near = difflib.get_close_matches(name, names, n=3)
+        if near:
+            return f"There is no report {name!r}; the nearest are {', '.join(near)}."
+        return f"There is no report {name!r}; there are {', '.join(names)}."
 
     def reports(self) -> List[Report]:
         """The reports that there are, the user's own among them."""

@@ -130,6 +130,20 @@ TEST_F(Life, PlumbOutputNamesTheFile) {
   EXPECT_THAT(recordings(), UnorderedElementsAre(file("mine.sqlite")));
 }
 
+TEST_F(Life, AFileThatCannotBeMadeIsSaidOnceAndDisturbsNobody) {
+  Command command = preloaded({kProgram, "fork exit"});
+  command.environment["PLUMB_OUTPUT"] = "no/such/folder/x.sqlite";
+  const Outcome without = run(plain({kProgram, "fork exit"})), with = run(command);
+  EXPECT_EQ(with.exitCode, without.exitCode);
+  EXPECT_EQ(with.output, without.output);
+  EXPECT_EQ(with.errors, "plumb: nothing is recorded: the folder " + file("no/such/folder/") +
+                             " does not exist (PLUMB_OUTPUT names the file).\n");
+  EXPECT_THAT(recordings(), IsEmpty());
+  Command inert = preloaded({"/bin/true"});
+  inert.environment["PLUMB_OUTPUT"] = "no/such/folder/x.sqlite";
+  EXPECT_EQ(run(inert).errors, "");
+}
+
 TEST_F(Life, RanksAndNamedVariablesAreRecordedAndNothingElse) {
   Command command = preloaded({kProgram, "return"});
   command.environment.insert({{"RANK", "3"}, {"LOCAL_RANK", "1"}, {"WORLD_SIZE", "8"}, {"NCCL_DEBUG", "WARN"}});

@@ -79,7 +79,8 @@ class Queries(WithSample):
     def test_errors_are_sentences(self):
         for call, part in [
             (lambda: self.run_.query("SELEC"), "syntax error"),
-            (lambda: self.run_.report("nonsense"), "report_nonsense"),
+            (lambda: self.run_.report("kernel"), "There is no report 'kernel'; the nearest are kernels"),
+            (lambda: self.run_.report("zzz"), "there are api, "),
             (lambda: self.run_.report("steps", by="grid"), "takes no --by"),
             (lambda: self.run_.report("kernels", rank=99), "There is no rank 99"),
             (lambda: self.run_.query("DELETE FROM kernel"), "read"),

@@ -100,7 +100,7 @@ TEST_F(Gate, YamlLimitsWithUnits) {
   ASSERT_EQ(results.size(), 5u);
   EXPECT_TRUE(results[0].passed);
   EXPECT_FALSE(results[1].passed);
-  EXPECT_THAT(results[1].detail, HasSubstr("2000001 (max 2ms)"));
+  EXPECT_THAT(results[1].detail, HasSubstr("2000001 = 2.00 ms (max 2ms)"));
   EXPECT_TRUE(results[2].passed);
   EXPECT_TRUE(results[3].passed);
   EXPECT_EQ(results[4].name, "rule 5");

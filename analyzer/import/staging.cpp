@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/import/staging.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a signal handler can read: paths of stagings, in places that are never moved.
+struct Registered {
+  std::atomic<bool> isUsed{false}, isReady{false};
+  std::array<char, 4096> path{};
+};
+std::array<Registered, 16> registered;
+
+void enroll(const std::string& path) {
+  for (Registered& entry : registered) {
+    if (path.size() >= entry.path.size() || entry.isUsed.exchange(true)) continue;
+    std::memcpy(entry.path.data(), path.c_str(), path.size() + 1);
+    entry.isReady = true;
+    return;
+  }
+}
+void strike(const std::string& path) {
+  for (Registered& entry : registered) {
+    if (!entry.isReady || path != entry.path.data()) continue;
+    entry.isReady = false;
+    entry.isUsed = false;
+    return;
+  }
+}
+
+// Removes a file, or a folder with what is in it. For signal handlers: plain system calls, no memory but the stack.
+void removeTree(int at, const char* name, int depth) {
+  constexpr int kDeepest = 8;
+  if (::unlinkat(at, name, 0) == 0 || depth > kDeepest) return;
+  const int folder = ::openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return;
+  struct Entry {  // linux_dirent64
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    uint8_t type;
+    char name[1];
+  };
+  alignas(Entry) std::array<char, 4096> block;
+  // Entries that are removed change what follows, so it is read from the start until nothing is left.
+  for (int round = 0; round < 1000; ++round) {
+    ::lseek(folder, 0, SEEK_SET);
+    bool isEmpty = true;
+    const long bytes = ::syscall(SYS_getdents64, folder, block.data(), block.size());
+    for (long i = 0; i < bytes;) {
+      const auto* entry = reinterpret_cast<const Entry*>(block.data() + i);
+      if (std::strcmp(entry->name, ".") != 0 && std::strcmp(entry->name, "..") != 0) {
+        isEmpty = false;
+        removeTree(folder, entry->name, depth + 1);
+      }
+      i += entry->length;
+    }
+    if (isEmpty) break;
+  }
+  ::close(folder);
+  ::unlinkat(at, name, AT_REMOVEDIR);
+}
+
+void removeAllAndDie(int signal) {
+  for (const Registered& entry : registered) {
+    if (entry.isReady) removeTree(AT_FDCWD, entry.path.data(), 0);
+  }
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+// Locks what is there; -1: somebody else has it locked, or it cannot be told.
+int lockExisting(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return -1;
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+bool isNumber(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// What processes left that were killed. `start`: of the names, without folders.
+void removeLeftovers(const fs::path& folder, const std::string& start, bool isFolder) {
+  std::error_code failed;
+  std::vector<std::string> left;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(start) || !isNumber(std::string_view(name).substr(start.size()))) continue;
+    const fs::file_status status = entry.symlink_status(failed);
+    if (isFolder ? fs::is_directory(status) : fs::is_regular_file(status)) left.push_back(entry.path().string());
+  }
+  for (const std::string& path : left) {
+    const int lock = lockExisting(path);
+    if (lock < 0) continue;
+    fs::remove_all(path, failed);
+    ::close(lock);
+  }
+}
+
+bool isSameFile(int fd, const std::string& path) {
+  struct stat opened {
+  }, there{};
+  return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
+         opened.st_ino == there.st_ino;
+}
+
+std::string withoutEndingSlash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+Error systemError() { return Error{std::strerror(errno)}; }
+
+}  // namespace
+
+Result<Staging> Staging::create(const std::string& target, std::string_view word, bool isFolder) {
+  std::error_code failed;
+  const bool isInside = isFolder && fs::is_directory(target, failed);
+  const fs::path place = isInside ? fs::path(target) : fs::path(target).parent_path();
+  const std::string start =
+      isInside ? fmt::format(".plumb-{}-", word) : fmt::format("{}.{}-", fs::path(target).filename().string(), word);
+  removeLeftovers(place, start, isFolder);
+  const std::string path = (place / fmt::format("{}{}", start, ::getpid())).string();
+  constexpr int kAttempts = 3;
+  for (int i = 0; i < kAttempts; ++i) {
+    int fd = -1;
+    if (isFolder) {
+      if (::mkdir(path.c_str(), 0777) != 0) return systemError();
+      fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    } else {
+      fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    }
+    if (fd < 0) return systemError();
+    // Some file systems have no locks: then nobody tidies up there.
+    (void)::flock(fd, LOCK_EX | LOCK_NB);
+    // Another process may have taken it for a leftover before it was locked.
+    if (isSameFile(fd, path)) return Staging(target, path, fd);
+    ::close(fd);
+  }
+  return Error{"another process removes what this one makes there"};
+}
+
+Result<Staging> Staging::file(const std::string& target, std::string_view word) { return create(target, word, false); }
+
+Result<Staging> Staging::folder(const std::string& target, std::string_view word) {
+  const std::string place = withoutEndingSlash(target);
+  std::error_code failed;
+  if (const fs::path parent = fs::path(place).parent_path(); !parent.empty()) fs::create_directories(parent, failed);
+  if (failed) return Error{failed.message()};
+  if (fs::exists(place, failed) && !fs::is_directory(place, failed)) return Error{"it is not a folder"};
+  return create(place, word, true);
+}
+
+Staging::Staging(std::string target, std::string path, int lock)
+    : m_target(std::move(target)), m_path(std::move(path)), m_lock(lock) {
+  enroll(m_path);
+}
+
+Staging::Staging(Staging&& other) noexcept
+    : m_target(std::move(other.m_target)),
+      m_path(std::exchange(other.m_path, {})),
+      m_lock(std::exchange(other.m_lock, -1)) {}
+
+Staging::~Staging() {
+  if (!m_path.empty()) {
+    std::error_code ignored;
+    fs::remove_all(m_path, ignored);
+  }
+  forget();
+}
+
+void Staging::forget() noexcept {
+  if (!m_path.empty()) strike(m_path);
+  m_path.clear();
+  if (m_lock >= 0) ::close(std::exchange(m_lock, -1));
+}
+
+Status Staging::publishFile(bool replace) {
+  int result = -1;
+  errno = EINVAL;
+  if (!replace) {
+    // Never over a file that came there meanwhile; file systems that cannot promise that get the plain move.
+    result = ::renameat2(AT_FDCWD, m_path.c_str(), AT_FDCWD, m_target.c_str(), RENAME_NOREPLACE);
+  }
+  if (result != 0 && (errno == EINVAL || errno == ENOSYS)) result = ::rename(m_path.c_str(), m_target.c_str());
+  if (result != 0) return systemError();
+  forget();
+  return Unit{};
+}
+
+Status Staging::publishFolder(const std::vector<std::string>& names, bool replace) {
+  std::error_code failed;
+  if (!fs::exists(m_target, failed)) {
+    if (::rename(m_path.c_str(), m_target.c_str()) != 0) return systemError();
+    forget();
+    return Unit{};
+  }
+  std::vector<std::string> made;
+  for (const fs::directory_entry& entry : fs::directory_iterator(m_path, failed)) {
+    made.push_back(entry.path().filename().string());
+  }
+  if (failed) return Error{failed.message()};
+  for (const std::string& name : made) {
+    if (!replace && fs::exists(fs::path(m_target) / name, failed)) return Error{name + " exists there already"};
+  }
+  if (replace) {
+    for (const std::string& name : names) fs::remove_all(fs::path(m_target) / name, failed);
+  }
+  for (const std::string& name : made) {
+    fs::rename(fs::path(m_path) / name, fs::path(m_target) / name, failed);
+    if (failed) return Error{failed.message()};
+  }
+  fs::remove_all(m_path, failed);
+  forget();
+  return Unit{};
+}
+
+void removeStagingsWhenInterrupted() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // nohup's and a shell's wish that it is ignored stays.
+    if (::signal(signal, removeAllAndDie) == SIG_IGN) ::signal(signal, SIG_IGN);
+  }
+}
+
+}  // namespace plumb

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `plumb` does with questions about what is not there, inputs that never end, outputs that are no files, and when
+// it is stopped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/integration/cli/cli.h"
+
+namespace plumb::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Hostile = Cli;
+
+TEST_F(Hostile, EveryReportNamesTheRankStepOrRangeThatIsNotThere) {
+  const auto reports = json(plumb({"query", sample(), "SELECT name, filters FROM plumb_reports", "--format", "json"}));
+  const std::string missing = sample() + "; it has the ranks 0, 1.";
+  for (const auto& report : reports) {
+    const auto name = report["name"].get<std::string>(), filters = report["filters"].get<std::string>();
+    const auto takes = [&](const char* option) { return filters.find(option) != std::string::npos; };
+    if (takes("--rank")) {
+      expectRefused(plumb({"report", name, sample(), "--rank", "7"}), "There is no rank 7 in " + missing);
+      expectRefused(plumb({"query", sample(), "SELECT * FROM report_" + name + "(7)"}), "There is no rank 7 in ", 1);
+    }
+    if (takes("--step")) {
+      expectRefused(plumb({"report", name, sample(), "--step", "99"}), "has no step 99; it has the steps 0 to 4");
+    }
+    if (takes("--range")) {
+      expectRefused(plumb({"report", name, sample(), "--range", "no such"}), "has no range called 'no such'");
+    }
+  }
+  expectRefused(plumb({"advise", sample(), "--rank", "7"}), "There is no rank 7");
+  expectRefused(plumb({"advise", sample(), "--step", "-1"}), "has no step -1");
+  expectRefused(plumb({"report", "kernels", sample(), "--rank", "1", "--step", "99"}), "Rank 1 of ");
+}
+
+TEST_F(Hostile, ScriptsThatAreNoFilesOfTextAreRefused) {
+  expectRefused(plumb({"query", sample(), "-f", "/dev/zero"}), "is no file of text");
+  expectRefused(plumb({"query", sample(), "-f", m_folder.string()}), "no file of text");
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  expectRefused(plumb({"query", sample(), "-f", path("pipe")}), "has no statement");
+  std::ofstream(path("huge.sql")) << std::string((16u << 20) + 1, ' ');
+  expectRefused(plumb({"query", sample(), "-f", path("huge.sql")}), "larger than 16 MiB");
+  const Outcome piped =
+      run({.arguments = {"sh", "-c", "(sleep 0.1; echo 'SELECT 42') | \"$0\" query \"$1\" -f -", kPlumb, sample()},
+           .environment = {},
+           .directory = {}});
+  EXPECT_THAT(piped.output, HasSubstr("42"));
+}
+
+TEST_F(Hostile, AReportOfTheUsersThatIsAPipeDoesNotHang) {
+  fs::create_directories(path("reports"));
+  ASSERT_EQ(mkfifo(path("reports/mine.sql").c_str(), 0600), 0);
+  expectRefused(plumb({"report", "mine", sample()}, {{"PLUMB_REPORTS", path("reports")}}), "is not a regular file");
+}
+
+TEST_F(Hostile, StandardOutputIsForFormatsThatAreStreams) {
+  EXPECT_EQ(
+      nlohmann::json::parse(plumb({"export", sample(), "--format", "chrome", "-o", "-"}).output).count("traceEvents"),
+      1u);
+  EXPECT_THAT(plumb({"export", sample(), "--format", "html", "-o", "-"}).output, testing::StartsWith("<!"));
+  EXPECT_THAT(plumb({"export", sample(), "--format", "folded", "-o", "-"}).output, HasSubstr(";"));
+  for (const char* format : {"csv", "parquet", "nsys"}) {
+    expectRefused(plumb({"export", sample(), "--format", format, "-o", "-"}), "which standard output is not");
+  }
+  EXPECT_FALSE(fs::exists(path("-")));
+}
+
+TEST_F(Hostile, AFolderOfFilesIsWholeOrNotThere) {
+  std::ofstream(path("taken")) << "mine";
+  expectRefused(plumb({"export", sample(), "--format", "csv", "-o", path("taken")}), "it is not a folder", 1);
+  EXPECT_EQ(plumb({"export", sample(), "--format", "csv", "-o", path("new/deep/csv/")}).exitCode, 0);
+  EXPECT_TRUE(fs::exists(path("new/deep/csv/kernels.csv")));
+  // Into a folder with other files in it; again only with --force, and what is not ours stays.
+  fs::create_directories(path("old"));
+  std::ofstream(path("old/notes.txt")) << "mine";
+  EXPECT_EQ(plumb({"export", sample(), "--format", "csv", "-o", path("old")}).exitCode, 0);
+  expectRefused(plumb({"export", sample(), "--format", "csv", "-o", path("old")}), "exists already", 1);
+  EXPECT_EQ(plumb({"export", sample(), "--format", "csv", "-o", path("old"), "--force"}).exitCode, 0);
+  EXPECT_TRUE(fs::exists(path("old/notes.txt")));
+  for (const auto& entry : fs::directory_iterator(path("old"))) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".plumb")) << entry.path();
+  }
+}
+
+// A disk that is full, played by a limit on the size of files.
+TEST_F(Hostile, WhatAFullDiskCutShortIsRemoved) {
+  for (const std::string format : {"csv", "chrome", "nsys", "folded", "html"}) {
+    const Outcome outcome =
+        run({.arguments = {"bash", "-c", "trap '' XFSZ; ulimit -f 2; exec \"$0\" export \"$1\" --format $2 -o out",
+                           kPlumb, sample(), format},
+             .environment = {},
+             .directory = m_folder.string()});
+    EXPECT_EQ(outcome.exitCode, 1) << format;
+    EXPECT_EQ(linesOf(outcome.errors).size(), 1u) << outcome.errors;
+    for (const auto& entry : fs::directory_iterator(m_folder)) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << entry.path();
+    }
+  }
+}
+
+// ---- stopped --------------------------------------------------------------------------------------------------------
+
+class Stopped : public Cli {
+ protected:
+  // Files of a name that begins with `start`.
+  [[nodiscard]] std::vector<std::string> files(const std::string& start) const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(m_folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(start)) found.push_back(name);
+    }
+    return found;
+  }
+  // An import that waits for the rest of its input, ended by a signal.
+  void stopImport(int signal) {
+    ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+    Process import(
+        {.arguments = {kPlumb, "import", path("pipe"), "-o", path("out.sqlite")}, .environment = {}, .directory = {}});
+    {
+      std::ofstream pipe(path("pipe"));
+      pipe << "{\"traceEvents\": [" << std::flush;
+      for (int i = 0; i < 600 && files("out.sqlite.importing-").empty(); ++i) usleep(50'000);
+      EXPECT_EQ(files("out.sqlite").size(), 1u);
+      kill(import.pid(), signal);
+      EXPECT_EQ(import.wait().signal, signal);
+    }
+    fs::remove(path("pipe"));
+  }
+};
+
+TEST_F(Stopped, AnInterruptedImportLeavesNothing) {
+  stopImport(SIGTERM);
+  EXPECT_THAT(files("out.sqlite"), IsEmpty());
+}
+
+TEST_F(Stopped, TheNextImportRemovesWhatAKilledOneLeft) {
+  stopImport(SIGKILL);
+  EXPECT_EQ(files("out.sqlite").size(), 1u);
+  std::ofstream(path("out.sqlite.importing-notes")) << "mine";
+  std::ofstream(path("t.json")) << R"([{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])";
+  EXPECT_EQ(plumb({"import", path("t.json"), "-o", path("out.sqlite")}).exitCode, 0);
+  EXPECT_THAT(files("out.sqlite"), testing::UnorderedElementsAre("out.sqlite", "out.sqlite.importing-notes"));
+}
+
+TEST_F(Stopped, ImportingWhatIsNoTraceNextToOneThatIs) {
+  std::ofstream(path("t.json")) << R"([{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])";
+  std::ofstream(path("expected.txt")) << "rank 3 is missing";
+  const Outcome outcome = plumb({"import", path("expected.txt"), path("t.json"), "-o", path("out.sqlite")});
+  EXPECT_EQ(outcome.exitCode, 3);
+  EXPECT_THAT(outcome.errors, HasSubstr("expected.txt is no trace that can be imported: it is left out."));
+  EXPECT_THAT(outcome.output, HasSubstr("1 events of 1 file,"));
+  EXPECT_EQ(plumb({"import", path("t.json"), "-o", path("one.sqlite"), "--rank", "-7"}).exitCode, 2);
+}
+
+}  // namespace
+}  // namespace plumb::test
