@@ -20,7 +20,8 @@ inline constexpr int kBadInput = 2;
 struct ReportArguments {
   std::string name;
   std::string file;
-  std::string definition;  // see reports/definitions.h; "": ours
+  std::vector<std::string> peaks;  // "network=450GB/s": see analyses/peaks.h
+  std::string definition;          // see reports/definitions.h; "": ours
   Format format = Format::Table;
   ReportRequest request;
   std::vector<std::string> folders;  // users' reports

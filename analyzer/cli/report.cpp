@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "analyzer/analyses/peaks.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/progress.h"
@@ -86,6 +87,10 @@ int runReport(const ReportArguments& arguments) {
   Trace& trace = opened.value();
   if (const Status added = registerSqlSurface(trace, reports.value()); !added.ok())
     return complain(added.error().message, kFailed);
+  for (const std::string& peak : arguments.peaks) {
+    if (const Status given = givePeak(trace.database(), peak); !given.ok())
+      return complain(given.error().message, kBadInput);
+  }
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
   auto statement = prepareReport(trace.database(), *report, arguments.request);
