@@ -216,12 +216,16 @@ class BlockReader {
 
   // Null at the end.
   [[nodiscard]] const TextRows* next() {
+    if (!m_more) return nullptr;  // another step would begin the statement anew
     const bool isFirst = m_count == 0;
     read();
     if (isFirst && m_more && std::ranges::count(m_isKnown, false) > 0) {
       // Whether a column is empty shows at the end of the result only.
       while (std::ranges::count(m_isKnown, false) > 0 && m_rows.next()) noteKnown();
-      if (!m_rows.status().ok()) return nullptr;
+      if (!m_rows.status().ok()) {
+        m_more = false;
+        return nullptr;
+      }
       m_rows.reset();
       m_count = 0;
       read();

@@ -20,8 +20,10 @@ constexpr Other kOthers[] = {
     {"hta", "copies", "hta_copies"},
     {"hta", "steps", "hta_steps"},
     {"hta", "critical_path", "hta_critical_path"},
+    {"hta", "stragglers", "hta_stragglers"},
     {"hta", "critical_path", "hta_critical_path_edges"},
     {"tracelens", "breakdown", "tracelens_breakdown"},
+    {"tracelens", "roofline", "tracelens_gemm"},
 };
 
 }  // namespace

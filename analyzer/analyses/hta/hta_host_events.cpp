@@ -31,7 +31,10 @@ Result<std::vector<HostEvent>> loadHostEvents(Trace& trace, const Rank& rank) {
         " JOIN main.string d ON d.id = r.domain_id WHERE r.process_id = ?1 AND r.kind = 'push_pop'"
         " AND r.duration_ns IS NOT NULL ORDER BY r.id",
         "SELECT thread_id, start_ns, duration_ns, name_id, 0 FROM python_call WHERE process_id = ?1 ORDER BY id",
-        "SELECT thread_id, start_ns, duration_ns, name_id, 1 FROM operator WHERE process_id = ?1 ORDER BY id"}) {
+        // Operators that name a stream (Triton's) are taken for GPU work without a launch.
+        "SELECT thread_id, start_ns, duration_ns, name_id, 1 FROM operator WHERE process_id = ?1 AND (argument_set_id"
+        " IS NULL OR argument_set_id NOT IN (SELECT a.id FROM operator_argument_set a JOIN main.string s ON"
+        " s.id = a.other_id WHERE instr(s.text, '\"stream\"') > 0)) ORDER BY id"}) {
     if (Status status = readEvents(trace, rank, sql, events); !status.ok()) return status.error();
   }
   for (size_t i = 0; i < rank.calls.size(); ++i) {

@@ -7,6 +7,7 @@
 #include "analyzer/analyses/hta/hta_breakdown.h"
 #include "analyzer/analyses/hta/hta_critical_path.h"
 #include "analyzer/analyses/hta/hta_launches.h"
+#include "analyzer/analyses/hta/hta_stragglers.h"
 
 namespace plumb {
 namespace {
@@ -199,6 +200,19 @@ AnalysisRows criticalEdgeRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+AnalysisRows stragglerRows(Trace& trace, const Filter& filter) {
+  if (const Status whole = wholeTimeOnly(filter, "hta_stragglers"); !whole.ok()) return whole.error();
+  auto found = hta::findStragglers(trace);
+  if (!found.ok()) return found.error();
+  std::vector<CellRow> rows;
+  for (const hta::LateStart& one : found.value()) {
+    if (filter.rank && one.rank != filter.rank) continue;
+    rows.push_back({cell(one.rank), one.iteration, one.stream, one.name, one.start, one.duration, int64_t{one.isLate},
+                    int64_t{one.isStraggler}});
+  }
+  return rows;
+}
+
 constexpr AnalysisTable kTables[] = {
     {"hta_temporal_breakdown",
      "rank INTEGER, idle_time_us INTEGER, compute_time_us INTEGER, non_compute_time_us INTEGER, kernel_time_us INTEGER,"
@@ -223,6 +237,10 @@ constexpr AnalysisTable kTables[] = {
      "rank INTEGER, name TEXT, points INTEGER, mean REAL, std REAL, min REAL, p25 REAL, p50 REAL, p75 REAL, max REAL",
      bandwidthRows},
     {"hta_steps", "rank INTEGER, step INTEGER", stepRows},
+    {"hta_stragglers",
+     "rank INTEGER, step INTEGER, stream INTEGER, name TEXT, normalized_start REAL, normalized_duration REAL,"
+     " is_late INTEGER, is_straggler INTEGER",
+     stragglerRows},
     {"hta_critical_path",
      "rank INTEGER, bound_by TEXT, duration_us INTEGER, percent REAL, path_nodes INTEGER, path_events INTEGER,"
      " path_edges INTEGER, graph_nodes INTEGER, graph_edges INTEGER, note TEXT",
