@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyzer/analyses/collectives.h"
+#include "analyzer/analyses/roofline_work.h"
 
 namespace plumb {
 
@@ -36,15 +37,21 @@ Result<CollectiveReferences> CollectiveReferences::load(Trace& trace) {
   if (const Status status = row.status(); !status.ok()) return status.error();
   for (auto& [key, one] : series) references.m_series.push_back(std::move(one));
 
-  auto roofs = trace.query(
-      "SELECT per_second, source FROM main.device_roof WHERE resource = 'network' AND per_second > 0"
-      " ORDER BY per_second LIMIT 1");
+  auto roofs = DeviceRoofs::load(trace);
   if (!roofs.ok()) return roofs.error();
-  if (roofs.value().next()) {
-    references.m_network =
-        CollectiveReference{roofs.value().real(0), fmt::format("{} network roof", roofs.value().text(1))};
+  for (const Device& device : trace.devices()) {
+    references.m_devices.push_back(roofs.value().of(trace, device.process, device.id));
   }
-  if (const Status status = roofs.value().status(); !status.ok()) return status.error();
+  auto hosts = trace.query(
+      "SELECT c.hash, max(c.n_nodes), count(DISTINCT p.host_id) FROM main.communicator c"
+      " JOIN main.process p ON p.id = c.process_id GROUP BY c.hash");
+  if (!hosts.ok()) return hosts.error();
+  while (hosts.value().next()) {
+    const int64_t seen = hosts.value().integer(2);
+    const int64_t count = std::max(hosts.value().integer(1), seen > 1 ? seen : 0);
+    if (count > 0) references.m_hosts[hosts.value().integer(0)] = count;
+  }
+  if (const Status status = hosts.value().status(); !status.ok()) return status.error();
   return references;
 }
 
@@ -60,14 +67,21 @@ double CollectiveReferences::busbwAt(const Series& series, int64_t bytes) {
 }
 
 std::optional<CollectiveReference> CollectiveReferences::find(std::string_view operation, int64_t rankCount,
-                                                              int64_t bytes) const {
+                                                              int64_t bytes, int64_t communicatorHash) const {
   std::optional<CollectiveReference> best;
   for (const Series& series : m_series) {
     if (series.operation != operation || series.rankCount != rankCount) continue;
     const double busbw = busbwAt(series, bytes);
     if (!best || busbw > best->busbwBytesPerSecond) best = CollectiveReference{busbw, series.source};
   }
-  return best ? best : m_network;
+  if (best) return best;
+  const auto hosts = m_hosts.find(communicatorHash);
+  for (const std::vector<Roof>& device : m_devices) {
+    const auto roof = DeviceRoofs::network(device, rankCount, hosts == m_hosts.end() ? 0 : hosts->second);
+    if (!roof || (best && best->busbwBytesPerSecond <= roof->perSecond)) continue;
+    best = CollectiveReference{roof->perSecond, fmt::format("{} {} roof", nameOf(roof->source), roof->resource)};
+  }
+  return best;
 }
 
 }  // namespace plumb

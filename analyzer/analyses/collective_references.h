@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective could reach: a benchmark (nccl-tests) in the file, else the device's network roof.
+// What a collective could reach: a benchmark (nccl-tests) in the file, else the network roof of its devices.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analyzer/analyses/roofline.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
@@ -22,9 +24,10 @@ class CollectiveReferences {
 
   // A benchmark of the same operation and number of ranks, at this size: its duration is interpolated linearly between
   // the sizes around it; beyond its ends the bandwidth of the end holds. Of several series the fastest counts, because
-  // that is what the machine can do. Without one the smallest network roof of the devices; none: no reference.
-  [[nodiscard]] std::optional<CollectiveReference> find(std::string_view operation, int64_t rankCount,
-                                                        int64_t bytes) const;
+  // that is what the machine can do. Without one the smallest network roof of the devices, which inside a host is the
+  // link between them; none: no reference.
+  [[nodiscard]] std::optional<CollectiveReference> find(std::string_view operation, int64_t rankCount, int64_t bytes,
+                                                        int64_t communicatorHash = 0) const;
 
  private:
   struct Point {
@@ -39,7 +42,8 @@ class CollectiveReferences {
   static double busbwAt(const Series& series, int64_t bytes);
 
   std::vector<Series> m_series;
-  std::optional<CollectiveReference> m_network;
+  std::vector<std::vector<Roof>> m_devices;  // roofs of each
+  std::map<int64_t, int64_t> m_hosts;        // of a communicator, by its hash; none: not told
 };
 
 }  // namespace plumb

@@ -29,7 +29,7 @@ AnalysisRows collectiveRows(Trace& trace, const Filter& filter) {
   for (const CollectiveGroup& g : analysis.value().groups) {
     const bool timed = g.kernelTime.ns() > 0;
     const bool complete = g.completeCount > 0;
-    const auto reference = references.value().find(g.operation, g.rankCount, g.bytes);
+    const auto reference = references.value().find(g.operation, g.rankCount, g.bytes, g.communicatorHash);
     const auto busbw = g.transferBusbw ? g.transferBusbw : g.kernelBusbw;
     const bool compares = reference && reference->busbwBytesPerSecond > 0 && busbw;
     rows.push_back({communicatorText(g.communicatorName, g.communicatorHash),

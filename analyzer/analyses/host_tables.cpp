@@ -7,6 +7,7 @@
 #include "analyzer/analyses/host_waits.h"
 #include "analyzer/analyses/operator_times.h"
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/torch_ranges.h"
 #include "analyzer/analyses/trace_health.h"
 
 namespace plumb {
@@ -98,7 +99,7 @@ CellRow waitCells(Trace& trace, const HostWait& wait, const std::unordered_map<T
           name(wait.call),
           textCell(nameOf(wait.what)),
           stream == streams.end() ? Cell(nullptr) : Cell(stream->second),
-          name(wait.range),
+          wait.range ? textCell(torchRangeName(trace.text(*wait.range)).name) : Cell(nullptr),
           name(wait.op)};
 }
 

@@ -10,6 +10,7 @@
 
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/torch_ranges.h"
 
 namespace plumb {
 namespace {
@@ -187,6 +188,7 @@ class WaitFinder {
   Status findSites() {
     auto ranges = RangeForest::load(m_trace);
     if (!ranges.ok()) return ranges.error();
+    PlainRangeNames plain(m_trace);
     auto rows = m_trace.query("SELECT thread_id, name_id, start_ns, duration_ns FROM operator");
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
@@ -204,7 +206,7 @@ class WaitFinder {
     for (HostWait& wait : m_waits) {
       if (!wait.thread) continue;
       if (const auto node = ranges.value().innermost(*wait.thread, wait.time))
-        wait.range = ranges.value().nameOf(*node);
+        wait.range = plain.of(ranges.value().nameOf(*node));
       if (const auto node = operators.innermost(wait.thread->value(), wait.time)) {
         wait.op = StringId(operators.nodes()[*node].payload);
       }

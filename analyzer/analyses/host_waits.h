@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host waits: calls in which a thread waits for the device. What the waiting cost the device: its idle time (all streams)
-// from when it ran dry to the GPU start of what the same thread launched next (of the next wait, if that comes first).
-// It ran dry when its last work before the wait's end was done, but not before the wait's start; gaps between work that
-// was queued already are not the wait's doing. When two threads wait at once the same idle time is on both.
+// Host waits: calls in which a thread waits for the device. What the waiting cost the device: its idle time (all
+// streams) from when it ran dry to the GPU start of what the same thread launched next (of the next wait, if that comes
+// first). It ran dry when its last work before the wait's end was done, but not before the wait's start; gaps between
+// work that was queued already are not the wait's doing. When two threads wait at once the same idle time is on both.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ struct HostWait {
   std::optional<StringId> call;    // name of the API function
   WaitsFor what = WaitsFor::Device;
   std::optional<StreamId> stream;
-  std::optional<StringId> range, op;  // the innermost around the call
+  std::optional<StringId> range, op;  // the innermost around the call; range: see PlainRangeNames (torch_ranges.h)
   Interval time;
   std::optional<Duration> gpuIdle;  // none: the process has no GPU work, or the thread is not known
 };

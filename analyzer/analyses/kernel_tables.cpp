@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/kernel_tables.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <unordered_map>
 
 #include "analyzer/analyses/event_totals.h"
 #include "analyzer/analyses/launch_times.h"
 #include "analyzer/analyses/precision.h"
+#include "analyzer/analyses/roofline_work.h"
 #include "analyzer/analyses/stream_activity.h"
 #include "analyzer/analyses/windows.h"
 
@@ -152,20 +155,42 @@ const char* memoryKindName(int64_t kind) {
   return kNames[kind > 0 && kind <= 5 ? kind : 0];
 }
 
-// What a copy can reach: known only where both sides are the device's own memory, which is read and written.
-std::optional<double> linkPeak(const Trace& trace, const CopyTotals& copies) {
-  const Device* device = trace.device(copies.device);
-  if (!device || device->memoryBandwidthBytesPerSecond <= 0) return std::nullopt;
-  const auto memory = static_cast<double>(device->memoryBandwidthBytesPerSecond);
-  if (copies.copyKind == -1 && copies.targetKind == 3) return memory;
-  if (copies.copyKind == 8) return memory / 2;
-  return std::nullopt;
+struct Link {
+  double perSecond = 0;
+  std::string source;  // "datasheet memory"
+};
+
+// What the way of a copy can carry. The device's own memory is read and written, by a set only written.
+std::optional<Link> linkOf(const std::vector<Roof>& roofs, const CopyTotals& copies) {
+  constexpr int64_t kSet = -1, kHostToDevice = 1, kDeviceToHost = 2, kInsideDevice = 8, kPeerToPeer = 10, kDevice = 3;
+  const auto roofOf = [&](const char* resource, double part) -> std::optional<Link> {
+    const Roof* roof = bestRoof(roofs, resource);
+    if (!roof) return std::nullopt;
+    return Link{roof->perSecond * part, fmt::format("{} {}", nameOf(roof->source), roof->resource)};
+  };
+  switch (copies.copyKind) {
+    case kSet:
+      return copies.targetKind == kDevice ? roofOf("memory", 1) : std::nullopt;
+    case kInsideDevice:
+      return roofOf("memory", 0.5);
+    case kHostToDevice:
+    case kDeviceToHost:
+      return roofOf("pcie", 1);
+    case kPeerToPeer: {
+      auto link = roofOf("nvlink", 1);
+      return link ? link : roofOf("pcie", 1);
+    }
+    default:
+      return std::nullopt;
+  }
 }
 
 template <bool bySize>
 AnalysisRows copyRows(Trace& trace, const Filter& filter) {
   auto totals = totalCopies(trace, filter, bySize);
   if (!totals.ok()) return totals.error();
+  const auto roofs = DeviceRoofs::load(trace);
+  if (!roofs.ok()) return roofs.error();
   std::vector<CellRow> rows;
   for (CopyTotals& copies : totals.value()) {
     const SampleStatistics times = copies.durations.statistics();
@@ -184,8 +209,9 @@ AnalysisRows copyRows(Trace& trace, const Filter& filter) {
     const auto bandwidth =
         times.total > 0 ? std::optional(1e9 * static_cast<double>(copies.bytes) / static_cast<double>(times.total))
                         : std::nullopt;
-    append(row,
-           {cell(bandwidth), copies.fastest > 0 ? Cell(copies.fastest) : Cell(nullptr), cell(linkPeak(trace, copies))});
+    const auto link = linkOf(roofs.value().of(trace, copies.process, copies.device), copies);
+    append(row, {cell(bandwidth), copies.fastest > 0 ? Cell(copies.fastest) : Cell(nullptr),
+                 link ? Cell(link->perSecond) : Cell(nullptr), link ? Cell(link->source) : Cell(nullptr)});
     rows.push_back(std::move(row));
   }
   return rows;
@@ -279,7 +305,7 @@ constexpr const char* kCopyColumns =
     "rank INTEGER, pid INTEGER, device INTEGER, name TEXT, source TEXT, target TEXT, is_async INTEGER, size TEXT, "
     "calls "
     "INTEGER, total_bytes INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns INTEGER, "
-    "stddev_ns REAL, bandwidth_bytes_per_s REAL, best_bytes_per_s REAL, link_bytes_per_s REAL";
+    "stddev_ns REAL, bandwidth_bytes_per_s REAL, best_bytes_per_s REAL, link_bytes_per_s REAL, link_source TEXT";
 
 constexpr AnalysisTable kTables[] = {
     {"analysis_launch", kLaunchColumns, launchRows<LaunchGrouping::Kernel>},

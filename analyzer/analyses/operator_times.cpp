@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/torch_ranges.h"
 
 namespace plumb {
 namespace {
@@ -177,16 +178,12 @@ Status OperatorIndex::loadTorchRanges(Trace& trace, std::vector<HostNode>& nodes
     const auto [parts, isNew] = partsOf.try_emplace(row.id<StringId>(1));
     if (isNew) {
       const std::string_view text = trace.text(row.id<StringId>(1));
-      const std::string name(text.substr(0, std::min(text.find(", seq = "), text.find(", op_id = "))));
+      const TorchRangeName torch = torchRangeName(text);
+      const std::string name(torch.name);
       const auto [known, isNewName] = names.emplace(name, StringId(-1 - static_cast<int64_t>(m_names.size())));
       if (isNewName) m_names.push_back(name);
       parts->second.name = known->second;
-      constexpr std::string_view kSizes = ", sizes = ";
-      const size_t sizes = text.find(kSizes);
-      if (sizes != std::string_view::npos) {
-        const std::string_view rest = text.substr(sizes + kSizes.size());
-        parts->second.shape = shapeNumber(std::string(rest.substr(0, rest.find(", input_op_ids"))));
-      }
+      if (!torch.sizes.empty()) parts->second.shape = shapeNumber(std::string(torch.sizes));
     }
     addNode(nodes,
             {row.id<ProcessId>(0), OperatorSource::Range, parts->second.name, parts->second.shape, row.id<ThreadId>(2),

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyzer/analyses/launched_work.h"
+#include "analyzer/analyses/torch_ranges.h"
 #include "analyzer/analyses/windows.h"
 
 namespace plumb {
@@ -38,7 +39,11 @@ struct RangeFacts {
 class RangeTotaller {
  public:
   RangeTotaller(Trace& trace, const RangeForest& ranges, RangeGrouping grouping)
-      : m_trace(trace), m_ranges(ranges.ranges()), m_forest(ranges.forest()), m_grouping(grouping) {}
+      : m_trace(trace), m_ranges(ranges.ranges()), m_forest(ranges.forest()), m_grouping(grouping) {
+    PlainRangeNames plain(trace);
+    m_names.reserve(m_ranges.size());
+    for (const Range& range : m_ranges) m_names.push_back(plain.of(range.name));
+  }
 
   Status loadWork() {
     auto classifier = CommunicationClassifier::load(m_trace);
@@ -124,10 +129,10 @@ class RangeTotaller {
       const Range& range = m_ranges[i];
       const int64_t parent = m_facts[i].parent;
       const int64_t outer = parent < 0 ? -1 : m_path[static_cast<size_t>(parent)];
-      const auto [at, isNew] = numbers.emplace(std::tuple(outer, range.process, range.domain, range.name),
+      const auto [at, isNew] = numbers.emplace(std::tuple(outer, range.process, range.domain, m_names[i]),
                                                static_cast<int64_t>(m_pathNames.size()));
       if (isNew) {
-        const std::string name(m_trace.text(range.name));
+        const std::string name(torchRangeName(m_trace.text(range.name)).name);
         m_pathNames.push_back(outer < 0 ? name : m_pathNames[static_cast<size_t>(outer)] + kSeparator + name);
         m_pathParents.push_back(outer);
         m_pathDepths.push_back(outer < 0 ? 0 : m_pathDepths[static_cast<size_t>(outer)] + 1);
@@ -166,7 +171,7 @@ class RangeTotaller {
       case RangeGrouping::Path:
         return {m_path[i], 0, 0};
       default:
-        return {range.process.value(), range.domain.value(), range.name.value()};
+        return {range.process.value(), range.domain.value(), m_names[i].value()};
     }
   }
 
@@ -175,8 +180,10 @@ class RangeTotaller {
     RangeTotals totals;
     totals.process = range.process;
     totals.domain = range.domain;
-    if (m_path.empty() || m_grouping == RangeGrouping::Instance) {
+    if (m_grouping == RangeGrouping::Instance) {
       totals.name = m_trace.text(range.name);
+    } else if (m_path.empty()) {
+      totals.name = torchRangeName(m_trace.text(range.name)).name;
     } else {
       totals.name = m_pathNames[static_cast<size_t>(m_path[i])];
     }
@@ -210,6 +217,7 @@ class RangeTotaller {
   std::vector<Projected> m_work;     // track: thread
   std::vector<ProcessId> m_process;  // of the work
   std::vector<RangeFacts> m_facts;   // by range
+  std::vector<StringId> m_names;     // by range: its name, without the numbers of emit_nvtx
   std::vector<int64_t> m_path;       // by range: index of the following
   std::vector<std::string> m_pathNames;
   std::vector<int64_t> m_pathDepths, m_pathParents;

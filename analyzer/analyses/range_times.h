@@ -20,8 +20,8 @@
 namespace plumb {
 
 enum class RangeGrouping : uint8_t {
-  Name,        // domain and name
-  Path,        // names of the ranges around it and its own: "step > forward > block 3"
+  Name,        // domain and name, without the numbers of emit_nvtx (torch_ranges.h)
+  Path,        // likewise; names of the ranges around it and its own: "step > forward > block 3"
   Instance,    // every range
   AllThreads,  // domain and name; work of every thread of the process
 };

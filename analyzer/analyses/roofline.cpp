@@ -42,9 +42,12 @@ void judge(RooflinePoint& point, const DeviceRoofline& device) {
   if (point.computeShare && point.memoryShare) {
     point.verdict = verdictOf(*point.computeShare, *point.memoryShare);
   } else if (!compute) {
-    point.reason = fmt::format("the device has no {} roof (measure it with: plumb calibrate)", point.precision);
+    point.reason =
+        fmt::format("no {0} roof of the device is known: measure it with plumb calibrate, or give it with --peak {0}=…",
+                    point.precision);
   } else if (!memory) {
-    point.reason = "the device has no memory roof (measure it with: plumb calibrate)";
+    point.reason =
+        "no memory roof of the device is known: measure it with plumb calibrate, or give it with --peak memory=…";
   } else {
     point.reason = "its bytes are not known";
   }

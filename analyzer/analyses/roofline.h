@@ -22,11 +22,13 @@ namespace plumb {
 enum class WorkSource : uint8_t { Shape, Declared };
 [[nodiscard]] std::string_view nameOf(WorkSource source);
 
-enum class RoofSource : uint8_t { Measured, Datasheet };
+enum class RoofSource : uint8_t { Measured, Datasheet, Given };  // Given: for this call, by the user
 [[nodiscard]] std::string_view nameOf(RoofSource source);
 
 struct Roof {
-  std::string resource;  // "fp32" "tf32" "fp16" "bf16" "fp8" "fp64" (FLOP/s), "memory" "network" (bytes/s)
+  // "fp32" "tf32" "fp16" "bf16" "fp8" "fp64" (FLOP/s), "memory" (bytes/s); in one direction: "network" (a collective's
+  // bus bandwidth), "nvlink" (to other GPUs of the host, also Infinity Fabric), "pcie" (to the host)
+  std::string resource;
   double perSecond = 0;
   RoofSource source = RoofSource::Measured;
   bool tensorCores = false;  // datasheet roofs: which unit it is
@@ -70,6 +72,9 @@ struct UnknownWork {
   Duration duration;
 };
 
+// The roof of a resource that counts: given before measured before datasheet; null when there is none.
+[[nodiscard]] const Roof* bestRoof(const std::vector<Roof>& roofs, std::string_view resource);
+
 struct DeviceRoofline {
   ProcessId process;
   std::optional<int64_t> rank;
@@ -79,7 +84,6 @@ struct DeviceRoofline {
   std::vector<UnknownWork> withoutFlops;  // kernels that are not communication; longest first: "no FLOPs known"
   Duration knownDuration, unknownDuration;
 
-  // The roof of a resource that verdicts use: measured before datasheet; null when there is none.
   [[nodiscard]] const Roof* roof(std::string_view resource) const;
 };
 
@@ -88,7 +92,7 @@ enum class RooflineBy : uint8_t { Kernel, Operation };
 [[nodiscard]] Result<std::vector<DeviceRoofline>> analyzeRoofline(Trace& trace, const Filter& filter = {},
                                                                   RooflineBy by = RooflineBy::Kernel);
 
-// Pure parts.
+// Pure parts. The roofs that the device's properties tell, else those of its name (device_datasheets.h).
 [[nodiscard]] std::vector<Roof> datasheetRoofs(const Device& device);
 [[nodiscard]] Verdict verdictOf(double computeShare, double memoryShare);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "analyzer/analyses/collectives.h"
@@ -34,6 +35,23 @@ Result<std::optional<NetworkRoof>> networkRoofFrom(Trace& trace) {
   return best;
 }
 
+struct RunSize {
+  int64_t rankCount = 0, hostCount = 0;  // 0: not told
+};
+RunSize sizeOf(const Trace& trace) {
+  RunSize size;
+  std::set<std::string_view> hosts;
+  for (const Process& process : trace.processes()) {
+    hosts.insert(process.host);
+    size.rankCount = std::max(size.rankCount, process.worldSize.value_or(0));
+  }
+  const auto seen = static_cast<int64_t>(trace.processes().size());
+  const auto hostCount = static_cast<int64_t>(hosts.size());
+  if (hostCount > 1 || seen >= size.rankCount) size.hostCount = hostCount;
+  size.rankCount = std::max(size.rankCount, seen);
+  return size;
+}
+
 // The step of a process in whose host range a moment lies.
 const Step* stepAt(const std::vector<Step>& steps, TimePoint time) {
   const auto after = std::ranges::upper_bound(steps, time, {}, [](const Step& step) { return step.host.start; });
@@ -43,11 +61,13 @@ const Step* stepAt(const std::vector<Step>& steps, TimePoint time) {
 
 class Builder {
  public:
-  Builder(const RankSteps& rank, std::vector<Roof> roofs, const std::optional<NetworkRoof>& fallback)
+  Builder(const RankSteps& rank, std::vector<Roof> roofs, const RunSize& run,
+          const std::optional<NetworkRoof>& fallback)
       : m_rank(rank), m_results(rank.steps.size()) {
     m_roofline.roofs = std::move(roofs);
-    if (const Roof* network = m_roofline.roof("network")) {
-      m_network = NetworkRoof{network->perSecond, std::string(nameOf(network->source))};
+    if (const auto network = DeviceRoofs::network(m_roofline.roofs, run.rankCount, run.hostCount)) {
+      m_network = NetworkRoof{network->perSecond, fmt::format("{}{}", nameOf(network->source),
+                                                              network->resource == "network" ? "" : " NVLink")};
     } else {
       m_network = fallback;
     }
@@ -138,7 +158,8 @@ Result<std::vector<StepRoofline>> stepRooflines(Trace& trace, const Filter& filt
   std::map<ProcessId, Builder> builders;
   for (const RankSteps& rank : ranks.value()) {
     if (!rank.device || (filter.rank && rank.rank != filter.rank)) continue;
-    builders.try_emplace(rank.process, rank, roofs.value().of(trace, rank.process, *rank.device), fallback);
+    builders.try_emplace(rank.process, rank, roofs.value().of(trace, rank.process, *rank.device), sizeOf(trace),
+                         fallback);
   }
   for (const Work& work : collected.value().works) {
     if (const auto builder = builders.find(work.process); builder != builders.end()) builder->second.add(work);

@@ -11,6 +11,7 @@
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/launches.h"
 #include "analyzer/analyses/operator_work.h"
+#include "analyzer/analyses/peaks.h"
 
 namespace plumb {
 namespace {
@@ -259,6 +260,9 @@ Result<CollectedWork> collectWork(Trace& trace, const Filter& filter) {
 
 Result<DeviceRoofs> DeviceRoofs::load(Trace& trace) {
   DeviceRoofs roofs;
+  for (const auto& [resource, perSecond] : givenPeaks(trace.database())) {
+    roofs.m_given.push_back({resource, perSecond, RoofSource::Given, false});
+  }
   auto rows = trace.query("SELECT process_id, ordinal, resource, per_second, source FROM main.device_roof");
   if (!rows.ok()) return rows.error();
   while (rows.value().next()) {
@@ -282,12 +286,21 @@ std::vector<Roof> DeviceRoofs::of(const Trace& trace, ProcessId process, DeviceI
   if (const auto recorded = m_recorded.find({process, device->ordinal}); recorded != m_recorded.end()) {
     result = recorded->second;
   }
+  result.insert(result.end(), m_given.begin(), m_given.end());
   for (Roof& roof : datasheetRoofs(*device)) {
     const bool isKnown = std::ranges::any_of(
         result, [&](const Roof& r) { return r.resource == roof.resource && r.source == roof.source; });
     if (!isKnown) result.push_back(std::move(roof));
   }
   return result;
+}
+
+std::optional<Roof> DeviceRoofs::network(const std::vector<Roof>& roofs, int64_t rankCount, int64_t hostCount) {
+  constexpr int64_t kGpusOfHost = 8;
+  if (const Roof* network = bestRoof(roofs, "network")) return *network;
+  const Roof* link = bestRoof(roofs, "nvlink");
+  const bool isOneHost = hostCount == 1 || (hostCount == 0 && rankCount <= kGpusOfHost);
+  return link && isOneHost ? std::optional(*link) : std::nullopt;
 }
 
 }  // namespace plumb

@@ -52,14 +52,19 @@ struct CollectedWork {
 // innermost declaring range around its launch.
 [[nodiscard]] Result<CollectedWork> collectWork(Trace& trace, const Filter& filter);
 
-// Measured and datasheet roofs of a device, at most one per resource and source.
+// Roofs of a device: given (peaks.h), measured and of datasheets, at most one per resource and source.
 class DeviceRoofs {
  public:
   [[nodiscard]] static Result<DeviceRoofs> load(Trace& trace);
   [[nodiscard]] std::vector<Roof> of(const Trace& trace, ProcessId process, DeviceId device) const;
+  // What bounds the bus bandwidth of a collective of so many ranks: the network's roof, else, when the ranks share one
+  // host, the link between its GPUs. hostCount 0: not told, so a host is taken to have 8 GPUs.
+  [[nodiscard]] static std::optional<Roof> network(const std::vector<Roof>& roofs, int64_t rankCount,
+                                                   int64_t hostCount);
 
  private:
   std::map<std::pair<ProcessId, int64_t>, std::vector<Roof>> m_recorded;  // by process and ordinal
+  std::vector<Roof> m_given;
 };
 
 }  // namespace plumb

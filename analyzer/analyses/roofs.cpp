@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/analyses/device_datasheets.h"
 #include "analyzer/analyses/roofline.h"
 
 namespace plumb {
@@ -26,7 +27,10 @@ constexpr Peak kPeaks[] = {
 }  // namespace
 
 std::string_view nameOf(WorkSource source) { return source == WorkSource::Shape ? "shape" : "declared"; }
-std::string_view nameOf(RoofSource source) { return source == RoofSource::Measured ? "measured" : "datasheet"; }
+std::string_view nameOf(RoofSource source) {
+  static constexpr std::array<std::string_view, 3> kNames = {"measured", "datasheet", "given"};
+  return kNames[static_cast<size_t>(source)];
+}
 
 std::string_view nameOf(Verdict verdict) {
   static constexpr std::array<std::string_view, 5> kNames = {"memory-bound", "compute-bound", "latency-bound",
@@ -88,15 +92,25 @@ std::vector<Roof> datasheetRoofs(const Device& device) {
     roofs.push_back(
         {"memory", static_cast<double>(device.memoryBandwidthBytesPerSecond), RoofSource::Datasheet, false});
   }
+  for (Roof& named : namedRoofs(device.name)) {
+    const bool isKnown = std::ranges::any_of(roofs, [&](const Roof& roof) { return roof.resource == named.resource; });
+    if (!isKnown) roofs.push_back(std::move(named));
+  }
   return roofs;
 }
 
-const Roof* DeviceRoofline::roof(std::string_view resource) const {
+namespace {
+int rankOf(RoofSource source) { return source == RoofSource::Given ? 2 : source == RoofSource::Measured ? 1 : 0; }
+}  // namespace
+
+const Roof* bestRoof(const std::vector<Roof>& roofs, std::string_view resource) {
   const Roof* best = nullptr;
   for (const Roof& roof : roofs) {
-    if (roof.resource == resource && (!best || roof.source == RoofSource::Measured)) best = &roof;
+    if (roof.resource == resource && (!best || rankOf(roof.source) > rankOf(best->source))) best = &roof;
   }
   return best;
 }
+
+const Roof* DeviceRoofline::roof(std::string_view resource) const { return bestRoof(roofs, resource); }
 
 }  // namespace plumb

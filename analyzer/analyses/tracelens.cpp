@@ -7,6 +7,8 @@
 
 #include "analyzer/analyses/device_events.h"
 #include "analyzer/analyses/launches.h"
+#include "analyzer/analyses/tracelens_gemm.h"
+#include "analyzer/analyses/tracelens_grid.h"
 
 namespace plumb {
 namespace {
@@ -26,30 +28,6 @@ struct Work {
   std::vector<Interval> computation, communication, copies;
 };
 
-// Time as the source's floating-point microseconds hold it, in parts of a microsecond that are exact in them.
-class Grid {
- public:
-  explicit Grid(int64_t originNs) : m_originNs(originNs) {
-    // torch.profiler counts from the last multiple of three months.
-    constexpr int64_t kThreeMonthsNs = 7'889'238 * int64_t{1'000'000'000};
-    m_baseNs = originNs > 0 ? originNs / kThreeMonthsNs * kThreeMonthsNs : 0;
-  }
-  [[nodiscard]] Interval operator()(Interval time) const {
-    const double start = microseconds(m_originNs - m_baseNs + time.start.ns());
-    const double end = start + static_cast<double>(time.length().ns()) / 1000;
-    return {parts(start), parts(end)};
-  }
-  [[nodiscard]] static double milliseconds(Duration parts) { return static_cast<double>(parts.ns()) / kParts / 1000; }
-
- private:
-  static constexpr double kParts = 1 << 14;
-  static double microseconds(int64_t ns) {
-    return static_cast<double>(ns / 1000) + static_cast<double>(ns % 1000) / 1000;
-  }
-  static TimePoint parts(double us) { return TimePoint(static_cast<int64_t>(us * kParts)); }
-  int64_t m_originNs, m_baseNs = 0;
-};
-
 TraceLensTimeline timelineOf(Work work) {
   const IntervalSet computation = IntervalSet::unionOf(std::move(work.computation));
   const IntervalSet communication = IntervalSet::unionOf(std::move(work.communication));
@@ -57,14 +35,14 @@ TraceLensTimeline timelineOf(Work work) {
   const IntervalSet kernels = unite(computation, communication);
   const IntervalSet all = unite(kernels, copies);
   TraceLensTimeline result;
-  result.computation = Grid::milliseconds(computation.length());
-  result.exposedCommunication = Grid::milliseconds(subtract(communication, computation).length());
-  result.exposedCopies = Grid::milliseconds(subtract(copies, kernels).length());
-  result.busy = Grid::milliseconds(all.length());
-  result.total = Grid::milliseconds(all.hull().length());
-  result.idle = Grid::milliseconds(all.hull().length() - all.length());
-  result.communication = Grid::milliseconds(communication.length());
-  result.copies = Grid::milliseconds(copies.length());
+  result.computation = TraceLensGrid::milliseconds(computation.length());
+  result.exposedCommunication = TraceLensGrid::milliseconds(subtract(communication, computation).length());
+  result.exposedCopies = TraceLensGrid::milliseconds(subtract(copies, kernels).length());
+  result.busy = TraceLensGrid::milliseconds(all.length());
+  result.total = TraceLensGrid::milliseconds(all.hull().length());
+  result.idle = TraceLensGrid::milliseconds(all.hull().length() - all.length());
+  result.communication = TraceLensGrid::milliseconds(communication.length());
+  result.copies = TraceLensGrid::milliseconds(copies.length());
   return result;
 }
 
@@ -92,7 +70,8 @@ AnalysisRows timelineRows(Trace& trace, const Filter& filter) {
 }
 
 constexpr AnalysisTable kTables[] = {
-    {"tracelens_gpu_timeline", "rank INTEGER, type TEXT, time_ms REAL, percent REAL", timelineRows}};
+    {"tracelens_gpu_timeline", "rank INTEGER, type TEXT, time_ms REAL, percent REAL", timelineRows},
+    {"tracelens_gemm", kTraceLensGemmColumns, traceLensGemmRows}};
 
 }  // namespace
 
@@ -111,7 +90,7 @@ Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace) {
       result.back().rank = device.rank;
       work.emplace_back();
     }
-    const Grid grid(trace.info().sessionStartRealtimeNs);
+    const TraceLensGrid grid(trace.info().sessionStartRealtimeNs);
     const bool isRocm = rocm.value().count(device.process) > 0;
     for (const DeviceEvent& event : device.events) {
       if (!launches.value().find(device.process, event.correlation)) continue;

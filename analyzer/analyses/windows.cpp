@@ -17,7 +17,44 @@
 namespace plumb {
 namespace {
 
-using RangesByProcess = std::map<ProcessId, std::vector<Interval>>;
+// Ranges of one process in order of start, the outer one of two that start together first.
+class Ranges {
+ public:
+  explicit Ranges(std::vector<Interval> intervals) : m_intervals(std::move(intervals)) {
+    std::ranges::sort(m_intervals, [](const Interval& a, const Interval& b) {
+      return a.start != b.start ? a.start < b.start : b.end < a.end;
+    });
+    for (size_t i = 0; i < m_intervals.size(); ++i) {
+      size_t outlasting = i;  // one more than an index; 0: none
+      while (outlasting > 0 && m_intervals[outlasting - 1].end <= m_intervals[i].end) {
+        outlasting = m_outlasting[outlasting - 1];
+      }
+      m_outlasting.push_back(outlasting);
+    }
+  }
+  [[nodiscard]] const std::vector<Interval>& intervals() const { return m_intervals; }
+
+  // Calls visit(index) for every range that holds the moment.
+  template <class Visit>
+  void forEachAround(TimePoint time, Visit visit) const {
+    const auto after = std::ranges::upper_bound(m_intervals, time, {}, &Interval::start);
+    for (auto next = static_cast<size_t>(after - m_intervals.begin()); next > 0;) {
+      const size_t i = next - 1;
+      if (m_intervals[i].contains(time)) {
+        visit(i);
+        next = i;
+      } else {
+        next = m_outlasting[i];  // those between end no later than this one
+      }
+    }
+  }
+
+ private:
+  std::vector<Interval> m_intervals;
+  std::vector<size_t> m_outlasting;  // the last one before that ends later, one more than its index; 0: none
+};
+
+using RangesByProcess = std::map<ProcessId, Ranges>;
 
 Result<RangesByProcess> rangesOf(Trace& trace, const Filter& filter, bool isEmptyAllowed) {
   auto rows = filter.step ? trace.query("SELECT process_id, start_ns, duration_ns FROM steps WHERE step = ?1")
@@ -31,13 +68,13 @@ Result<RangesByProcess> rangesOf(Trace& trace, const Filter& filter, bool isEmpt
   } else {
     row.bind(1, std::string_view(*filter.range));
   }
-  RangesByProcess ranges;
+  std::map<ProcessId, std::vector<Interval>> found;
   while (row.next()) {
     if (row.isNull(2) || !isUsableTime(row.integer(1), row.integer(2))) continue;
-    ranges[row.id<ProcessId>(0)].push_back(intervalOf(row.integer(1), row.integer(2)));
+    found[row.id<ProcessId>(0)].push_back(intervalOf(row.integer(1), row.integer(2)));
   }
   if (const Status status = row.status(); !status.ok()) return status.error();
-  if (ranges.empty() && !(filter.step && isEmptyAllowed)) {
+  if (found.empty() && !(filter.step && isEmptyAllowed)) {
     return filter.step
                ? Error{fmt::format("No process has a step {} (or it has no end): `plumb report steps` lists them.",
                                    *filter.step)}
@@ -45,44 +82,44 @@ Result<RangesByProcess> rangesOf(Trace& trace, const Filter& filter, bool isEmpt
                                    "ranges` lists them.",
                                    *filter.range)};
   }
-  for (auto& [process, intervals] : ranges) {
-    std::ranges::sort(intervals, {}, [](const Interval& i) { return std::pair(i.start, i.end); });
-  }
+  RangesByProcess ranges;
+  for (auto& [process, intervals] : found) ranges.emplace(process, Ranges(std::move(intervals)));
   return ranges;
 }
 
-// For each range the hull of the GPU work that was launched in it.
-Result<std::map<ProcessId, IntervalSet>> gpuOf(Trace& trace, const RangesByProcess& ranges) {
+// For each list of ranges, and each range of it, the hull of the GPU work that was launched in it.
+Result<std::vector<std::map<ProcessId, IntervalSet>>> gpuOf(Trace& trace, const std::vector<RangesByProcess>& lists) {
   auto launches = LaunchIndex::load(trace);
   if (!launches.ok()) return launches.error();
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
-  std::map<ProcessId, std::vector<std::optional<Interval>>> hulls;
+  std::vector<std::map<ProcessId, std::vector<std::optional<Interval>>>> hulls(lists.size());
   const Status read = forEachGpuEvent(trace, classifier.value(), [&](const GpuEvent& event) {
-    const auto mine = ranges.find(event.process);
-    if (mine == ranges.end() || !event.isTimed) return;
+    if (!event.isTimed) return;
     const Launch* launch = launches.value().find(event.process, event.correlation);
     if (!launch) return;
-    const std::vector<Interval>& intervals = mine->second;
-    std::vector<std::optional<Interval>>& found = hulls[event.process];
-    found.resize(intervals.size());
-    auto after = std::ranges::upper_bound(intervals, launch->start, {}, &Interval::start);
-    // Ranges of one name seldom nest; the few that began last are looked at.
-    for (int i = 0; i < 4 && after != intervals.begin(); ++i) {
-      --after;
-      if (!after->contains(launch->start)) continue;
-      std::optional<Interval>& hull = found[static_cast<size_t>(after - intervals.begin())];
-      hull = hull ? Interval{std::min(hull->start, event.time.start), std::max(hull->end, event.time.end)} : event.time;
+    for (size_t list = 0; list < lists.size(); ++list) {
+      const auto mine = lists[list].find(event.process);
+      if (mine == lists[list].end()) continue;
+      std::vector<std::optional<Interval>>& found = hulls[list][event.process];
+      found.resize(mine->second.intervals().size());
+      mine->second.forEachAround(launch->start, [&](size_t range) {
+        std::optional<Interval>& hull = found[range];
+        hull =
+            !hull ? event.time : Interval{std::min(hull->start, event.time.start), std::max(hull->end, event.time.end)};
+      });
     }
   });
   if (!read.ok()) return read.error();
-  std::map<ProcessId, IntervalSet> result;
-  for (const auto& [process, found] : hulls) {
-    std::vector<Interval> intervals;
-    for (const std::optional<Interval>& hull : found) {
-      if (hull) intervals.push_back(*hull);
+  std::vector<std::map<ProcessId, IntervalSet>> result(lists.size());
+  for (size_t list = 0; list < lists.size(); ++list) {
+    for (const auto& [process, found] : hulls[list]) {
+      std::vector<Interval> intervals;
+      for (const std::optional<Interval>& hull : found) {
+        if (hull) intervals.push_back(*hull);
+      }
+      result[list][process] = IntervalSet::unionOf(std::move(intervals));
     }
-    result[process] = IntervalSet::unionOf(std::move(intervals));
   }
   return result;
 }
@@ -165,6 +202,18 @@ Status checkRange(Trace& trace, const Filter& filter) {
                            *filter.range)};
 }
 
+// The repetition of that number in processes without declared steps.
+Result<std::map<ProcessId, PeriodStep>> repetitionsOf(Trace& trace, int64_t number) {
+  std::map<ProcessId, PeriodStep> repetitions;
+  auto periods = findPeriodSteps(trace);
+  if (!periods.ok()) return periods.error();
+  for (const auto& [process, period] : periods.value()) {
+    const auto index = static_cast<size_t>(number);
+    if (number >= 0 && index < period.steps.size()) repetitions[process] = period.steps[index];
+  }
+  return repetitions;
+}
+
 }  // namespace
 
 Status checkFilter(Trace& trace, const Filter& filter) {
@@ -185,40 +234,41 @@ Result<std::vector<ProcessWindows>> findWindows(Trace& trace, const Filter& filt
     }
   }
   if (const Status known = checkRank(trace, filter); !known.ok()) return known.error();
-  const auto restrict = [&](const Filter& part) -> Status {
-    std::map<ProcessId, PeriodStep> repetitions;
-    if (part.step) {
-      auto periods = findPeriodSteps(trace);
-      if (!periods.ok()) return periods.error();
-      for (const auto& [process, period] : periods.value()) {
-        const auto number = static_cast<size_t>(*part.step);
-        if (*part.step >= 0 && number < period.steps.size()) repetitions[process] = period.steps[number];
-      }
-    }
-    auto ranges = rangesOf(trace, part, !repetitions.empty());
-    if (!ranges.ok()) return ranges.error();
-    auto gpu = gpuOf(trace, ranges.value());
-    if (!gpu.ok()) return gpu.error();
-    for (ProcessWindows& window : windows) {
-      const auto mine = ranges.value().find(window.process);
-      window.host =
-          intersect(window.host, mine == ranges.value().end() ? IntervalSet() : IntervalSet::unionOf(mine->second));
-      window.gpu = intersect(window.gpu, gpu.value()[window.process]);
-      const auto repetition = repetitions.find(window.process);
-      if (repetition == repetitions.end()) continue;
-      window.host = IntervalSet::unionOf({repetition->second.host}).clipped(limit);
-      window.gpu = IntervalSet::unionOf({repetition->second.gpu}).clipped(limit);
-    }
-    return Unit{};
-  };
-  Filter onlyStep, onlyRange;
-  onlyStep.step = filter.step;
-  onlyRange.range = filter.range;
+  std::vector<RangesByProcess> lists;
+  std::map<ProcessId, PeriodStep> repetitions;
   if (filter.step) {
-    if (Status done = restrict(onlyStep); !done.ok()) return done.error();
+    auto found = repetitionsOf(trace, *filter.step);
+    if (!found.ok()) return found.error();
+    repetitions = std::move(found).value();
+    Filter step;
+    step.step = filter.step;
+    auto ranges = rangesOf(trace, step, !repetitions.empty());
+    if (!ranges.ok()) return ranges.error();
+    lists.push_back(std::move(ranges).value());
   }
   if (filter.range) {
-    if (Status done = restrict(onlyRange); !done.ok()) return done.error();
+    Filter range;
+    range.range = filter.range;
+    auto ranges = rangesOf(trace, range, false);
+    if (!ranges.ok()) return ranges.error();
+    lists.push_back(std::move(ranges).value());
+  }
+  if (lists.empty()) return windows;
+  auto gpu = gpuOf(trace, lists);
+  if (!gpu.ok()) return gpu.error();
+  for (ProcessWindows& window : windows) {
+    const auto repetition = repetitions.find(window.process);
+    for (size_t list = 0; list < lists.size(); ++list) {
+      const bool isRepeated = list == 0 && repetition != repetitions.end();
+      const auto mine = lists[list].find(window.process);
+      const IntervalSet host = isRepeated                  ? IntervalSet::unionOf({repetition->second.host})
+                               : mine == lists[list].end() ? IntervalSet()
+                                                           : IntervalSet::unionOf(mine->second.intervals());
+      const IntervalSet device =
+          isRepeated ? IntervalSet::unionOf({repetition->second.gpu}) : gpu.value()[list][window.process];
+      window.host = intersect(window.host, host);
+      window.gpu = intersect(window.gpu, device);
+    }
   }
   return windows;
 }

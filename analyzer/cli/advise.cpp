@@ -91,7 +91,7 @@ void printAdvice(const Advice& advice) {
 
 std::string amount(compare::Subject subject, std::optional<double> value) {
   if (!value) return "-";
-  return subject == compare::Subject::MemoryPeak ? formatBytes(*value) : formatDuration(*value);
+  return isBytes(subject) ? formatBytes(*value) : formatDuration(*value);
 }
 
 // A change, with its sign.

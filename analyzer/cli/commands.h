@@ -21,7 +21,8 @@ inline constexpr int kFilesLeftOut = 3;  // import: done, without files that are
 struct ReportArguments {
   std::string name;
   std::string file;
-  std::string definition;  // see reports/definitions.h; "": ours
+  std::vector<std::string> peaks;  // "network=450GB/s": see analyses/peaks.h
+  std::string definition;          // see reports/definitions.h; "": ours
   Format format = Format::Table;
   ReportRequest request;
   std::vector<std::string> folders;  // users' reports

@@ -151,6 +151,12 @@ void describe(CLI::App& app, Arguments& arguments) {
       ->add_option("--definition", arguments.report.definition,
                    "exact (default), or as HolisticTraceAnalysis (hta) or TraceLens (tracelens) count it")
       ->type_name("WHOSE");
+  report
+      ->add_option("--peak", arguments.report.peaks,
+                   "what the devices can do, in place of the roof that is known: network=450GB/s, memory=3.35TB/s,\n"
+                   "bf16=989TFLOPS; also fp64 fp32 tf32 fp16 fp8 nvlink pcie; may be repeated")
+      ->type_name("WHAT=RATE")
+      ->allow_extra_args(false);
   report->add_flag("--list", arguments.list, "list the reports");
   report->add_flag("--columns", arguments.columns, "describe the columns of NAME, and which filters it takes");
   addFormat(report, arguments.report.format);

@@ -194,61 +194,149 @@ std::string markdownCell(const std::string& text) {
   return result;
 }
 
-Result<int64_t> writeMarkdown(Statement& rows, const std::vector<ReportColumn>& columns, std::FILE* out) {
-  const Headers headers = headersOf(rows, columns);
-  int64_t total = 0;
-  for (bool more = rows.next(); more || total == 0; more = rows.next()) {
-    if (Status status = rows.status(); !status.ok()) return status.error();
-    std::string line;
-    if (total == 0) {  // the first row says which columns are text
-      std::string rule = "|";
-      line = "|";
-      for (int i = 0; i < rows.columnCount(); ++i) {
-        line += " " + markdownCell(headers.texts[static_cast<size_t>(i)]) + " |";
-        rule += more && rows.type(i) == ValueType::Text ? "---|" : "---:|";
-      }
-      line += "\n" + rule + "\n";
-    }
-    if (more) {
-      line += "|";
-      for (int i = 0; i < rows.columnCount(); ++i) {
-        line += " " + markdownCell(tableCell(rows, i, headers.units[static_cast<size_t>(i)])) + " |";
-      }
-      line += "\n";
-      ++total;
-    }
-    if (Status done = put(line, out); !done.ok()) return done.error();
-    if (!more) break;
+// Rows as texts, and which of their columns are to be shown.
+struct TextRows {
+  std::vector<std::vector<std::string>> cells;
+  std::vector<bool> isText, isShown;
+};
+
+// Reads a result in blocks of rows for people: of a report, columns that are empty in every row are left out, and names
+// are cut.
+class BlockReader {
+ public:
+  BlockReader(Statement& rows, const std::vector<ReportColumn>& columns)
+      : m_rows(rows), m_headers(headersOf(rows, columns)), m_isReport(!columns.empty()) {
+    const auto count = static_cast<size_t>(rows.columnCount());
+    m_block.isText.assign(count, false);
+    m_block.isShown.assign(count, true);
+    m_isKnown.assign(count, !m_isReport);
+    for (const std::string& name : columnNames(rows))
+      m_isName.push_back(m_isReport && (name == "name" || name == "shape"));
   }
-  if (Status status = rows.status(); !status.ok()) return status.error();
-  return total;
+
+  // Null at the end.
+  [[nodiscard]] const TextRows* next() {
+    if (!m_more) return nullptr;  // another step would begin the statement anew
+    const bool isFirst = m_count == 0;
+    read();
+    if (isFirst && m_more && std::ranges::count(m_isKnown, false) > 0) {
+      // Whether a column is empty shows at the end of the result only.
+      while (std::ranges::count(m_isKnown, false) > 0 && m_rows.next()) noteKnown();
+      if (!m_rows.status().ok()) {
+        m_more = false;
+        return nullptr;
+      }
+      m_rows.reset();
+      m_count = 0;
+      read();
+    }
+    if (isFirst && m_count > 0 && std::ranges::count(m_isKnown, true) > 0) m_block.isShown = m_isKnown;
+    return m_block.cells.empty() ? nullptr : &m_block;
+  }
+
+  [[nodiscard]] Status status() const { return m_rows.status(); }
+  [[nodiscard]] int64_t count() const { return m_count; }
+  [[nodiscard]] std::vector<std::string> shown(const std::vector<std::string>& cells) const {
+    std::vector<std::string> result;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (m_block.isShown[i]) result.push_back(cells[i]);
+    }
+    return result;
+  }
+  [[nodiscard]] const Headers& headers() const { return m_headers; }
+  // What a reader does not see, in a sentence; "" for nothing.
+  [[nodiscard]] std::string leftOut() const {
+    std::string names;
+    for (size_t i = 0; i < m_headers.texts.size(); ++i) {
+      if (!m_block.isShown[i]) names += (names.empty() ? "" : ", ") + m_headers.texts[i];
+    }
+    std::string text = names.empty() ? "" : "left out, because empty in every row: " + names + "\n";
+    if (m_isCut)
+      text += fmt::format("cut: names of more than {} characters; --format csv has them whole\n", kLongestName);
+    return text;
+  }
+
+ private:
+  static constexpr size_t kLongestName = 120;
+
+  void noteKnown() {
+    for (size_t i = 0; i < m_isKnown.size(); ++i) {
+      if (m_isKnown[i]) continue;
+      const int column = static_cast<int>(i);
+      m_isKnown[i] = !m_rows.isNull(column) && !(m_rows.type(column) == ValueType::Text && m_rows.text(column).empty());
+    }
+  }
+  void read() {
+    m_block.cells.clear();
+    m_more = true;
+    while (m_block.cells.size() < kTableBlock && (m_more = m_rows.next())) {
+      noteKnown();
+      std::vector<std::string> cells;
+      for (int i = 0; i < m_rows.columnCount(); ++i) {
+        const auto index = static_cast<size_t>(i);
+        cells.push_back(tableCell(m_rows, i, m_headers.units[index]));
+        if (m_rows.type(i) == ValueType::Text) m_block.isText[index] = true;
+        if (m_isName[index] && width(cells.back()) > kLongestName) {
+          cells.back() = shortened(cells.back(), kLongestName);
+          m_isCut = true;
+        }
+      }
+      m_block.cells.push_back(std::move(cells));
+    }
+    m_count += static_cast<int64_t>(m_block.cells.size());
+  }
+
+  Statement& m_rows;
+  Headers m_headers;
+  bool m_isReport, m_more = true, m_isCut = false;
+  std::vector<bool> m_isKnown, m_isName;
+  TextRows m_block;
+  int64_t m_count = 0;
+};
+
+std::string markdownLine(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) line += " " + markdownCell(cell) + " |";
+  return line + "\n";
+}
+
+Result<int64_t> writeMarkdown(Statement& rows, const std::vector<ReportColumn>& columns, std::FILE* out) {
+  BlockReader reader(rows, columns);
+  const auto head = [&](const TextRows* block) {
+    std::string text = markdownLine(reader.shown(reader.headers().texts)) + "|";
+    for (size_t i = 0; i < reader.headers().texts.size(); ++i) {
+      if (!block || block->isShown[i]) text += block && block->isText[i] ? "---|" : "---:|";
+    }
+    return text + "\n";
+  };
+  bool isFirst = true;
+  while (const TextRows* block = reader.next()) {
+    std::string text = isFirst ? head(block) : "";
+    isFirst = false;
+    for (const auto& row : block->cells) text += markdownLine(reader.shown(row));
+    if (Status done = put(text, out); !done.ok()) return done.error();
+  }
+  if (Status status = reader.status(); !status.ok()) return status.error();
+  std::string rest = isFirst ? head(nullptr) : "";
+  if (const std::string note = reader.leftOut(); !note.empty()) rest += "\n" + markdownCell(note);
+  if (Status done = put(rest, out); !done.ok()) return done.error();
+  return reader.count();
 }
 
 Result<int64_t> writeTable(Statement& rows, const std::vector<ReportColumn>& columns, std::FILE* out) {
-  const Headers headers = headersOf(rows, columns);
-  std::vector<TextTable::Align> aligns(headers.texts.size(), TextTable::Align::Right);
-  int64_t total = 0;
-  for (bool more = true; more;) {
-    std::vector<std::vector<std::string>> block;
-    while (block.size() < kTableBlock && (more = rows.next())) {
-      std::vector<std::string> cells;
-      for (int i = 0; i < rows.columnCount(); ++i) {
-        cells.push_back(tableCell(rows, i, headers.units[static_cast<size_t>(i)]));
-        if (rows.type(i) == ValueType::Text) aligns[static_cast<size_t>(i)] = TextTable::Align::Left;
-      }
-      block.push_back(std::move(cells));
+  BlockReader reader(rows, columns);
+  while (const TextRows* block = reader.next()) {
+    std::vector<TextTable::Align> aligns;
+    for (size_t i = 0; i < block->isText.size(); ++i) {
+      if (block->isShown[i]) aligns.push_back(block->isText[i] ? TextTable::Align::Left : TextTable::Align::Right);
     }
-    if (!more && block.empty()) break;
-    total += static_cast<int64_t>(block.size());
-    TextTable table(headers.texts, aligns);
-    for (auto& row : block) table.add(std::move(row));
+    TextTable table(reader.shown(reader.headers().texts), aligns);
+    for (const auto& row : block->cells) table.add(reader.shown(row));
     if (Status done = put(table.text(), out); !done.ok()) return done.error();
   }
-  if (Status status = rows.status(); !status.ok()) return status.error();
-  if (total == 0) {
-    if (Status done = put("no rows\n", out); !done.ok()) return done.error();
-  }
-  return total;
+  if (Status status = reader.status(); !status.ok()) return status.error();
+  if (Status done = put(reader.count() == 0 ? "no rows\n" : reader.leftOut(), out); !done.ok()) return done.error();
+  return reader.count();
 }
 
 }  // namespace

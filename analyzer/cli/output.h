@@ -14,8 +14,10 @@ namespace plumb::cli {
 enum class Format { Table, Csv, Json, Markdown };
 
 // Writes all rows; returns how many there were. `columns` gives units by name, with which a table (of Markdown, too)
-// shows "1.2 ms" instead of 1200000; CSV and JSON always have the plain numbers. They and Markdown are written row by
-// row; a table needs the widths and is laid out in blocks of rows. No row at all is "no rows" in a table.
+// shows "1.2 ms" instead of 1200000; CSV and JSON always have the plain numbers. They are written
+// row by row; a table needs the widths and is laid out in blocks of rows. No row at all is "no rows" in a table.
+// Of a report (with `columns`), a table and Markdown leave out the columns that are empty in every row and cut very
+// long names, and say so below.
 [[nodiscard]] Result<int64_t> writeRows(Statement& rows, Format format, const std::vector<ReportColumn>& columns,
                                         std::FILE* out);
 

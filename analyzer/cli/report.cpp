@@ -13,6 +13,7 @@
 #include <optional>
 #include <thread>
 
+#include "analyzer/analyses/peaks.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/empty_reason.h"
@@ -107,11 +108,20 @@ struct Asked {
   Outcome outcome;
 };
 
-// Takes one report after the other. The SQL surface holds on to the trace, which therefore stays where it is.
+// The tables and roofs that reports can use. They hold on to the trace, which therefore stays where it is.
+Status addSurface(Trace& trace, const ReportArguments& arguments, const std::vector<Report>& reports) {
+  if (Status added = registerSqlSurface(trace, reports); !added.ok()) return added;
+  for (const std::string& peak : arguments.peaks) {
+    if (Status given = givePeak(trace.database(), peak); !given.ok()) return given;
+  }
+  return Unit{};
+}
+
+// Takes one report after the other.
 void work(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked>& asked,
           std::atomic<size_t>& next) {
   auto trace = Trace::open(arguments.file);
-  const Status ready = trace.ok() ? registerSqlSurface(trace.value(), reports) : Status(trace.error());
+  const Status ready = trace.ok() ? addSurface(trace.value(), arguments, reports) : Status(trace.error());
   for (size_t mine = next++; mine < asked.size(); mine = next++) {
     Asked& one = asked[mine];
     one.outcome = ready.ok() ? printReport(trace.value(), arguments, *one.report, one.output.get(), false)
@@ -207,8 +217,8 @@ int runReport(const ReportArguments& arguments) {
   if (asked.size() > 1) return printReports(arguments, reports.value(), std::move(asked));
   auto trace = Trace::open(arguments.file);
   if (!trace.ok()) return complain(trace.error().message, kBadInput);
-  if (const Status added = registerSqlSurface(trace.value(), reports.value()); !added.ok())
-    return complain(added.error().message, kFailed);
+  if (const Status added = addSurface(trace.value(), arguments, reports.value()); !added.ok())
+    return complain(added.error().message, kBadInput);
   const Outcome outcome = printReport(trace.value(), arguments, *asked.front().report, stdout, true);
   return outcome.code == kDone ? kDone : complain(outcome.message, outcome.code);
 }

@@ -15,9 +15,10 @@ namespace plumb::compare {
 namespace {
 
 std::string verdictOf(const Difference& row, const RunSamples& a, const RunSamples& b) {
-  const bool isTime = row.subject != Subject::MemoryPeak;
-  const char* up = isTime ? "slower" : "more";
-  const char* down = isTime ? "faster" : "less";
+  // Of where time went no more than the amount is said: more overlap is good, more idle time is not.
+  const bool isTime = !isBytes(row.subject), isSpeed = isTime && row.subject != Subject::Breakdown;
+  const char* up = isSpeed ? "slower" : "more";
+  const char* down = isSpeed ? "faster" : "less";
   if (row.status != "in both") return row.status == "added" ? "only in B" : "only in A";
   if (!isTime) return *row.change == 0 ? "the same" : *row.change > 0 ? up : down;
   if (!row.low) {
@@ -41,7 +42,7 @@ Difference compareSeries(Subject subject, const std::string& name, const Series*
   if (b) row.b = right.mean, row.callsB = b->calls;
   row.change = right.mean - left.mean;
   if (left.mean > 0) row.changePct = 100 * *row.change / left.mean;
-  if (a && b && subject != Subject::MemoryPeak) {
+  if (a && b && !isBytes(subject)) {
     if (const auto interval = welchInterval(left, right)) row.low = interval->low, row.high = interval->high;
   }
   row.verdict = verdictOf(row, runA, runB);
@@ -52,18 +53,22 @@ int orderOf(Subject subject) {
   switch (subject) {
     case Subject::Step:
       return 0;
-    case Subject::MemoryPeak:
+    case Subject::Breakdown:
       return 1;
-    case Subject::Kernel:
+    case Subject::MemoryPeak:
       return 2;
-    case Subject::Collective:
+    case Subject::MemoryCategory:
       return 3;
-    case Subject::Operator:
+    case Subject::Kernel:
       return 4;
-    case Subject::Range:
+    case Subject::Collective:
       return 5;
+    case Subject::Operator:
+      return 6;
+    case Subject::Range:
+      return 7;
   }
-  return 6;
+  return 8;
 }
 
 std::string comparability(Trace& a, Trace& b, const RunSamples& left, const RunSamples& right) {

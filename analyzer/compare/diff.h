@@ -14,7 +14,7 @@ struct Difference {
   Subject subject;
   std::string name;
   std::string status;               // "added" (only in B), "removed" (only in A), "in both"
-  std::optional<double> a, b;       // ns per step and rank; bytes for a memory peak
+  std::optional<double> a, b;       // ns per step and rank; bytes of memory
   std::optional<double> change;     // b - a, with the missing side as 0
   std::optional<double> changePct;  // of a; none when it is 0
   std::optional<double> low, high;  // of the change, 95 %
@@ -24,7 +24,7 @@ struct Difference {
 
 struct Comparison {
   RunSamples a, b;
-  std::vector<Difference> rows;  // step, memory peak, then by subject the largest change first
+  std::vector<Difference> rows;  // step, where its GPU time went, memory, then by subject the largest change first
   std::string note;              // why the runs may not be comparable; "" for nothing
 };
 

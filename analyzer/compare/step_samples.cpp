@@ -23,6 +23,7 @@ struct ProcessSteps {
   struct Window {
     Interval host;
     std::optional<Interval> gpu;
+    std::optional<plumb::Breakdown> breakdown;
   };
   std::vector<Window> windows;
 
@@ -47,6 +48,7 @@ class Sampler {
 
  private:
   [[nodiscard]] Status loadSteps();
+  void sampleBreakdown();
   [[nodiscard]] Status sampleGpu();
   [[nodiscard]] Status sampleHost(Subject subject, const char* sql);
   [[nodiscard]] Status sampleCollectives();
@@ -75,7 +77,7 @@ Status Sampler::loadSteps() {
     std::vector<double> lengths;
     for (const Step& step : rank.steps) {
       if (step.isWarmup || (rank.timesAreGpuSpans && !step.gpu)) continue;
-      own.windows.push_back({step.host, step.gpu ? std::optional(step.gpu->window) : std::nullopt});
+      own.windows.push_back({step.host, step.gpu ? std::optional(step.gpu->window) : std::nullopt, step.gpu});
       lengths.push_back(static_cast<double>((step.gpu ? step.gpu->span : step.host.length()).ns()));
     }
     if (own.windows.empty()) continue;
@@ -96,10 +98,34 @@ Status Sampler::loadSteps() {
     return Unit{};
   }
   const Interval always{TimePoint(-kLargestTimeNs), TimePoint(kLargestTimeNs)};
-  for (const Process& process : m_trace.processes()) m_steps[process.id].windows.push_back({always, always});
+  for (const Process& process : m_trace.processes())
+    m_steps[process.id].windows.push_back({always, always, std::nullopt});
   m_result.steps = 1;
   m_result.ranks = std::max<int64_t>(1, static_cast<int64_t>(m_trace.processes().size()));
   return Unit{};
+}
+
+// Compute + exposed communication + exposed memory + idle is the step's GPU span.
+void Sampler::sampleBreakdown() {
+  struct Part {
+    const char* name;
+    Duration plumb::Breakdown::*time;
+  };
+  static constexpr Part kParts[] = {{"compute", &plumb::Breakdown::compute},
+                                    {"communication", &plumb::Breakdown::communication},
+                                    {"exposed communication", &plumb::Breakdown::exposedCommunication},
+                                    {"communication behind compute (overlap)", &plumb::Breakdown::overlap},
+                                    {"exposed copies and sets", &plumb::Breakdown::exposedMemory},
+                                    {"idle", &plumb::Breakdown::idle}};
+  for (const auto& [process, steps] : m_steps) {
+    for (size_t step = 0; step < steps.windows.size(); ++step) {
+      const auto& breakdown = steps.windows[step].breakdown;
+      if (!breakdown) continue;
+      for (const Part& part : kParts) {
+        add(Subject::Breakdown, part.name, step, static_cast<double>(((*breakdown).*part.time).ns()));
+      }
+    }
+  }
 }
 
 Status Sampler::sampleGpu() {
@@ -169,16 +195,33 @@ Status Sampler::sampleCollectives() {
 Status Sampler::sampleMemory() {
   auto memory = analyzeMemory(m_trace, {}, MemoryDetail::PeakOnly);
   if (!memory.ok()) return memory.error();
-  int64_t peak = 0;
-  for (const DeviceMemory& device : memory.value().devices) peak = std::max(peak, device.peak.totalBytes);
-  if (peak > 0)
-    m_result.series[{Subject::MemoryPeak, "device memory, largest of any rank"}] = {{static_cast<double>(peak)}, 1};
+  const DeviceMemory* largest = nullptr;
+  for (const DeviceMemory& device : memory.value().devices) {
+    if (!largest || device.peak.totalBytes > largest->peak.totalBytes) largest = &device;
+  }
+  if (!largest || largest->peak.totalBytes <= 0) return Unit{};
+  const MemoryState& peak = largest->peak;
+  m_result.series[{Subject::MemoryPeak, "device memory, largest of any rank"}] = {
+      {static_cast<double>(peak.totalBytes)}, 1};
+  const auto addCategories = [&](const BytesByCategory& bytes, const char* how) {
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const auto category = static_cast<plumb::MemoryCategory>(i);
+      if (bytes[i] <= 0) continue;
+      m_result.series[{Subject::MemoryCategory, fmt::format("{}{}", displayNameOf(category), how)}] = {
+          {static_cast<double>(bytes[i])}, 1};
+    }
+  };
+  BytesByCategory declared = peak.bytes;
+  declared[static_cast<size_t>(plumb::MemoryCategory::Unattributed)] = 0;
+  addCategories(declared, "");
+  addCategories(peak.inferred, " (inferred)");
   return Unit{};
 }
 
 Result<RunSamples> Sampler::run() {
   m_result.path = m_trace.path();
   if (Status done = loadSteps(); !done.ok()) return done.error();
+  sampleBreakdown();
   if (Status done = sampleGpu(); !done.ok()) return done.error();
   if (Status done = sampleHost(Subject::Operator, "SELECT process_id, start_ns, duration_ns, name_id FROM operator");
       !done.ok()) {
@@ -200,6 +243,8 @@ const char* nameOf(Subject subject) {
   switch (subject) {
     case Subject::Step:
       return "step";
+    case Subject::Breakdown:
+      return "GPU time";
     case Subject::Kernel:
       return "kernel";
     case Subject::Operator:
@@ -210,9 +255,13 @@ const char* nameOf(Subject subject) {
       return "collective";
     case Subject::MemoryPeak:
       return "memory peak";
+    case Subject::MemoryCategory:
+      return "memory at the peak";
   }
   return "";
 }
+
+bool isBytes(Subject subject) { return subject == Subject::MemoryPeak || subject == Subject::MemoryCategory; }
 
 Result<RunSamples> sampleRun(Trace& trace) {
   const Snapshot snapshot(trace);

@@ -12,11 +12,14 @@
 
 namespace plumb::compare {
 
-enum class Subject : uint8_t { Step, Kernel, Operator, Range, Collective, MemoryPeak };
-[[nodiscard]] const char* nameOf(Subject subject);  // "step" "kernel" "operator" "range" "collective" "memory peak"
+// Breakdown: where the GPU time of the step went (analyses/breakdown.h). MemoryCategory: what a category held at the
+// memory's peak.
+enum class Subject : uint8_t { Step, Breakdown, Kernel, Operator, Range, Collective, MemoryPeak, MemoryCategory };
+[[nodiscard]] const char* nameOf(Subject subject);  // "step" "GPU time" "kernel" "memory peak" …
+[[nodiscard]] bool isBytes(Subject subject);        // of memory; else a time
 
 struct Series {
-  std::vector<double> values;  // per steady step, the mean over ranks: ns, or bytes for MemoryPeak
+  std::vector<double> values;  // per steady step, the mean over ranks: ns, or bytes of memory
   double calls = 0;            // per step and rank
 };
 

@@ -98,6 +98,16 @@ void ChromeRows::noteWork(const ChromeEvent& event, const char* table, int64_t i
   m_operators.addWork(place.process, work.correlation, work.external);
 }
 
+GpuWorkColumns ChromeRows::columnsOf(const Place& place, const Times& times, const Work& work) {
+  return {place.process,
+          place.device,
+          place.stream,
+          times.start,
+          times.duration,
+          work.correlation,
+          times.usable ? 0 : kNoUsableTime};
+}
+
 void ChromeRows::kernel(const ChromeEvent& event, const Times& times) {
   Work work;
   std::array<int64_t, 3> grid{}, block{};
@@ -120,29 +130,22 @@ void ChromeRows::kernel(const ChromeEvent& event, const Times& times) {
   if (hasNotFinite) m_tally.count(Reason::NotFinite, m_offset);
   const KernelNameIds names = m_file.kernelNameIds(event.name);
   const int64_t id = m_file.rows().nextId<schema::KernelRow>();
-  m_file.rows().insert(schema::KernelRow{.id = id,
-                                         .process_id = place.process,
-                                         .device_id = place.device,
-                                         .stream_id = place.stream,
-                                         .start_ns = times.start,
-                                         .duration_ns = times.duration,
-                                         .name_id = names.full,
-                                         .short_name_id = names.shortName,
-                                         .mangled_name_id = names.mangled,
-                                         .correlation = work.correlation,
-                                         .grid_x = grid[0],
-                                         .grid_y = grid[1],
-                                         .grid_z = grid[2],
-                                         .block_x = block[0],
-                                         .block_y = block[1],
-                                         .block_z = block[2],
-                                         .registers_per_thread = registers,
-                                         .static_shared_bytes = 0,  // the source gives the sum
-                                         .dynamic_shared_bytes = shared,
-                                         .local_bytes_per_thread = 0,
-                                         .graph_id = graph,
-                                         .graph_node_id = node,
-                                         .flags = (times.usable ? 0 : kNoUsableTime) | (graph ? kFromGraph : 0)});
+  auto row = gpuRow<schema::KernelRow>(id, columnsOf(place, times, work));
+  row.name_id = names.full;
+  row.short_name_id = names.shortName;
+  row.mangled_name_id = names.mangled;
+  row.grid_x = grid[0];
+  row.grid_y = grid[1];
+  row.grid_z = grid[2];
+  row.block_x = block[0];
+  row.block_y = block[1];
+  row.block_z = block[2];
+  row.registers_per_thread = registers;
+  row.dynamic_shared_bytes = shared;  // with the static part: the source gives the sum
+  row.graph_id = graph;
+  row.graph_node_id = node;
+  if (graph) row.flags |= kFromGraph;
+  m_file.rows().insert(row);
   noteWork(event, "kernel", id, times, place, work);
   // Only the library's kernels: the same metadata also comes on kernels that merely belong to a collective operator.
   const auto [isCommunication, isNew] = m_isCommunication.try_emplace(names.full);
@@ -172,22 +175,13 @@ void ChromeRows::copy(const ChromeEvent& event, const Times& times) {
   const size_t arrow = whole.find("->");
   const int64_t id = m_file.rows().nextId<schema::MemoryCopyRow>();
   const bool hasKinds = arrow != std::string_view::npos;
-  m_file.rows().insert(
-      schema::MemoryCopyRow{.id = id,
-                            .process_id = place.process,
-                            .device_id = place.device,
-                            .stream_id = place.stream,
-                            .start_ns = times.start,
-                            .duration_ns = times.duration,
-                            .bytes = bytes,
-                            .copy_kind = copyKindOf(whole.substr(0, whole.find('('))),
-                            .source_kind = hasKinds ? valueOf(whole.substr(0, arrow), kMemoryKinds) : 0,
-                            .target_kind = hasKinds ? valueOf(whole.substr(arrow), kMemoryKinds) : 0,
-                            .is_async = 1,  // TraceCompletion asks the call
-                            .correlation = work.correlation,
-                            .graph_id = std::nullopt,
-                            .graph_node_id = std::nullopt,
-                            .flags = times.usable ? 0 : kNoUsableTime});
+  auto row = gpuRow<schema::MemoryCopyRow>(id, columnsOf(place, times, work));
+  row.bytes = bytes;
+  row.copy_kind = copyKindOf(whole.substr(0, whole.find('(')));
+  row.source_kind = hasKinds ? valueOf(whole.substr(0, arrow), kMemoryKinds) : 0;
+  row.target_kind = hasKinds ? valueOf(whole.substr(arrow), kMemoryKinds) : 0;
+  row.is_async = 1;  // TraceCompletion asks the call
+  m_file.rows().insert(row);
   noteWork(event, "memory_copy", id, times, place, work);
 }
 
@@ -199,20 +193,11 @@ void ChromeRows::set(const ChromeEvent& event, const Times& times) {
   });
   const Place place = placeOf(event, work);
   const int64_t id = m_file.rows().nextId<schema::MemorySetRow>();
-  m_file.rows().insert(schema::MemorySetRow{.id = id,
-                                            .process_id = place.process,
-                                            .device_id = place.device,
-                                            .stream_id = place.stream,
-                                            .start_ns = times.start,
-                                            .duration_ns = times.duration,
-                                            .bytes = bytes,
-                                            .value = 0,  // the source does not say
-                                            .memory_kind = valueOf(event.name.text, kMemoryKinds),
-                                            .is_async = 1,
-                                            .correlation = work.correlation,
-                                            .graph_id = std::nullopt,
-                                            .graph_node_id = std::nullopt,
-                                            .flags = times.usable ? 0 : kNoUsableTime});
+  auto row = gpuRow<schema::MemorySetRow>(id, columnsOf(place, times, work));
+  row.bytes = bytes;
+  row.memory_kind = valueOf(event.name.text, kMemoryKinds);
+  row.is_async = 1;
+  m_file.rows().insert(row);
   noteWork(event, "memory_set", id, times, place, work);
 }
 

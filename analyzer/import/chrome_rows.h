@@ -14,6 +14,7 @@
 #include "analyzer/import/chrome_flows.h"
 #include "analyzer/import/chrome_memory.h"
 #include "analyzer/import/chrome_operators.h"
+#include "analyzer/import/gpu_row.h"
 #include "analyzer/import/registry.h"
 #include "analyzer/import/tally.h"
 #include "analyzer/import/trace_file.h"
@@ -91,6 +92,7 @@ class ChromeRows {
   void endRange(OpenRange& open, std::optional<int64_t> end, const char* kind);
   void sample(int64_t process, int64_t start, std::string_view name, double value);
   [[nodiscard]] Place placeOf(const ChromeEvent& event, const Work& work);
+  [[nodiscard]] static GpuWorkColumns columnsOf(const Place& place, const Times& times, const Work& work);
   [[nodiscard]] int64_t relative(int64_t absoluteNs);
 
   TraceFile& m_file;

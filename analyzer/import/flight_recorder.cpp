@@ -15,6 +15,7 @@
 #include "analyzer/import/nccl_names.h"
 #include "analyzer/import/plain_json.h"
 #include "analyzer/import/registry.h"
+#include "analyzer/import/source_end.h"
 #include "analyzer/import/stacks.h"
 #include "analyzer/import/tally.h"
 
@@ -387,14 +388,12 @@ class Dump {
   }
 
   [[nodiscard]] SourceResult finish() {
-    m_result.processes = {m_process};
-    m_result.originNs = m_originNs;
-    if (m_isTimed) m_result.firstNs = m_originNs;
-    RunFacts facts;
-    facts.rank = m_result.rank;
-    facts.worldSize = m_result.worldSize;
-    facts.source = m_context.name;
-    m_registry.write(facts, 0, m_lastNs);
+    finishSource(m_context, m_registry, m_losses,
+                 {.process = m_process,
+                  .originNs = m_isTimed ? std::optional(m_originNs) : std::nullopt,
+                  .lastNs = m_lastNs,
+                  .problem = m_document.problem()},
+                 m_result);
     if (!m_result.rank) {
       const std::string message =
           fmt::format("The rank of {} is not known, so its part in the collectives is not: name the ranks with --rank.",
@@ -402,8 +401,6 @@ class Dump {
       writeDiagnostic(m_context.file, m_process, "warning", "rank_unknown", 1, message);
       m_result.warnings.push_back(message);
     }
-    m_losses.write(m_context.file, m_process, m_context.name, m_result);
-    if (m_document.problem()) noteCut(m_context, m_process, *m_document.problem(), m_result);
     return std::move(m_result);
   }
 

@@ -12,6 +12,7 @@
 #include "analyzer/import/losses.h"
 #include "analyzer/import/memory_snapshot_play.h"
 #include "analyzer/import/registry.h"
+#include "analyzer/import/source_end.h"
 #include "analyzer/import/stacks.h"
 #include "analyzer/import/tally.h"
 
@@ -393,15 +394,12 @@ class Snapshot {
 
   [[nodiscard]] SourceResult finish() {
     m_result.rank = m_context.rank ? m_context.rank : rankInName(m_context.name);
-    m_result.processes = {m_process};
-    m_result.originNs = m_originNs;
-    if (m_isTimed) m_result.firstNs = m_originNs;
-    RunFacts facts;
-    facts.rank = m_result.rank;
-    facts.source = m_context.name;
-    m_registry.write(facts, 0, m_lastNs);
-    m_losses.write(m_context.file, m_process, m_context.name, m_result);
-    if (m_document.problem()) noteCut(m_context, m_process, *m_document.problem(), m_result);
+    finishSource(m_context, m_registry, m_losses,
+                 {.process = m_process,
+                  .originNs = m_isTimed ? std::optional(m_originNs) : std::nullopt,
+                  .lastNs = m_lastNs,
+                  .problem = m_document.problem()},
+                 m_result);
     return std::move(m_result);
   }
 

@@ -12,6 +12,7 @@
 
 #include "analyzer/import/losses.h"
 #include "analyzer/import/registry.h"
+#include "analyzer/import/source_end.h"
 
 namespace plumb::import {
 namespace {
@@ -132,18 +133,11 @@ class Timeline {
   [[nodiscard]] SourceResult finish() {
     m_losses.count(kMadeUp, 0, m_allocations);
     m_result.rank = m_context.rank ? m_context.rank : rankInName(m_context.name);
-    m_result.processes = {m_process};
-    m_result.originNs = m_originNs.value_or(0);
-    if (m_originNs) m_result.firstNs = *m_originNs;
-    RunFacts facts;
-    facts.rank = m_result.rank;
-    facts.source = m_context.name;
-    m_registry.write(facts, 0, m_lastNs);
-    m_losses.write(m_context.file, m_process, m_context.name, m_result);
-    const auto& problem = m_context.source.problem();
-    if (problem || !m_isComplete) {
-      noteCut(m_context, m_process, problem.value_or("its JSON ends early"), m_result);
-    }
+    std::optional<std::string> problem = m_context.source.problem();
+    if (!problem && !m_isComplete) problem = "its JSON ends early";
+    finishSource(m_context, m_registry, m_losses,
+                 {.process = m_process, .originNs = m_originNs, .lastNs = m_lastNs, .problem = std::move(problem)},
+                 m_result);
     return std::move(m_result);
   }
   [[nodiscard]] bool isEmpty() const { return m_result.events == m_losses.of(kDamagedRow); }

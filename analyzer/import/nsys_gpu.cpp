@@ -2,6 +2,7 @@
 // Work on the device.
 #include <fmt/format.h>
 
+#include "analyzer/import/gpu_row.h"
 #include "analyzer/import/nsys_context.h"
 
 namespace plumb::import {
@@ -18,14 +19,8 @@ std::vector<const char*> withCommon(std::initializer_list<const char*> own) {
   return columns;
 }
 
-struct Work {
-  int64_t process, device, stream, correlation;
-  NsysTimes times;
-  int64_t flags;
-};
-
 // No value: it has no start.
-std::optional<Work> workOf(NsysContext& context, const NsysRow& row) {
+std::optional<GpuWorkColumns> workOf(NsysContext& context, const NsysRow& row) {
   const auto times = context.times(row.integer(kStart), row.integer(kEnd));
   if (!times) return std::nullopt;
   if (!times->isUsable) context.tally.count(NsysReason::BadGpuTime);
@@ -34,11 +29,17 @@ std::optional<Work> workOf(NsysContext& context, const NsysRow& row) {
   const int64_t stream =
       context.registry.stream(process, device, row.integerOr(kContext, 0), row.integerOr(kStream, 0));
   context.registry.noteTime(process, times->start, times->start + times->duration);
-  return Work{process, device, stream, row.integerOr(kCorrelation, 0), *times, times->isUsable ? 0 : kNoUsableTime};
+  return GpuWorkColumns{process,
+                        device,
+                        stream,
+                        times->start,
+                        times->duration,
+                        row.integerOr(kCorrelation, 0),
+                        times->isUsable ? 0 : kNoUsableTime};
 }
 
 // Graph node ids count from 1; older exports have 0, newer ones null, for plain launches.
-std::optional<int64_t> nodeOf(NsysContext& context, const NsysRow& row, int column, Work& work) {
+std::optional<int64_t> nodeOf(NsysContext& context, const NsysRow& row, int column, GpuWorkColumns& work) {
   const auto node = row.integer(column);
   if (!node || *node == 0) return std::nullopt;
   work.flags |= kFromGraph;
@@ -51,41 +52,34 @@ std::optional<int64_t> nodeOf(NsysContext& context, const NsysRow& row, int colu
 std::optional<int64_t> notZero(std::optional<int64_t> value) { return value && *value != 0 ? value : std::nullopt; }
 
 void importKernels(NsysContext& context) {
-  context.forEachEvent(
-      "CUPTI_ACTIVITY_KIND_KERNEL",
-      withCommon({"demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ",
-                  "registersPerThread", "staticSharedMemory", "dynamicSharedMemory", "localMemoryPerThread", "graphId",
-                  "graphNodeId"}),
-      [&](const NsysRow& row) {
-        auto work = workOf(context, row);
-        if (!work) return;
-        const auto node = nodeOf(context, row, kOwn + 14, *work);
-        const KernelNameIds names =
-            context.names.kernelNameIds(row.integer(kOwn), row.integer(kOwn + 1), row.integer(kOwn + 2));
-        context.file.rows().insert(schema::KernelRow{.id = context.file.rows().nextId<schema::KernelRow>(),
-                                                     .process_id = work->process,
-                                                     .device_id = work->device,
-                                                     .stream_id = work->stream,
-                                                     .start_ns = work->times.start,
-                                                     .duration_ns = work->times.duration,
-                                                     .name_id = names.full,
-                                                     .short_name_id = names.shortName,
-                                                     .mangled_name_id = names.mangled,
-                                                     .correlation = work->correlation,
-                                                     .grid_x = row.integerOr(kOwn + 3, 0),
-                                                     .grid_y = row.integerOr(kOwn + 4, 0),
-                                                     .grid_z = row.integerOr(kOwn + 5, 0),
-                                                     .block_x = row.integerOr(kOwn + 6, 0),
-                                                     .block_y = row.integerOr(kOwn + 7, 0),
-                                                     .block_z = row.integerOr(kOwn + 8, 0),
-                                                     .registers_per_thread = row.integerOr(kOwn + 9, 0),
-                                                     .static_shared_bytes = row.integerOr(kOwn + 10, 0),
-                                                     .dynamic_shared_bytes = row.integerOr(kOwn + 11, 0),
-                                                     .local_bytes_per_thread = row.integerOr(kOwn + 12, 0),
-                                                     .graph_id = notZero(row.integer(kOwn + 13)),
-                                                     .graph_node_id = node,
-                                                     .flags = work->flags});
-      });
+  context.forEachEvent("CUPTI_ACTIVITY_KIND_KERNEL",
+                       withCommon({"demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ", "blockX",
+                                   "blockY", "blockZ", "registersPerThread", "staticSharedMemory",
+                                   "dynamicSharedMemory", "localMemoryPerThread", "graphId", "graphNodeId"}),
+                       [&](const NsysRow& row) {
+                         auto work = workOf(context, row);
+                         if (!work) return;
+                         const auto node = nodeOf(context, row, kOwn + 14, *work);
+                         const KernelNameIds names = context.names.kernelNameIds(
+                             row.integer(kOwn), row.integer(kOwn + 1), row.integer(kOwn + 2));
+                         auto one = gpuRow<schema::KernelRow>(context.file.rows().nextId<schema::KernelRow>(), *work);
+                         one.name_id = names.full;
+                         one.short_name_id = names.shortName;
+                         one.mangled_name_id = names.mangled;
+                         one.grid_x = row.integerOr(kOwn + 3, 0);
+                         one.grid_y = row.integerOr(kOwn + 4, 0);
+                         one.grid_z = row.integerOr(kOwn + 5, 0);
+                         one.block_x = row.integerOr(kOwn + 6, 0);
+                         one.block_y = row.integerOr(kOwn + 7, 0);
+                         one.block_z = row.integerOr(kOwn + 8, 0);
+                         one.registers_per_thread = row.integerOr(kOwn + 9, 0);
+                         one.static_shared_bytes = row.integerOr(kOwn + 10, 0);
+                         one.dynamic_shared_bytes = row.integerOr(kOwn + 11, 0);
+                         one.local_bytes_per_thread = row.integerOr(kOwn + 12, 0);
+                         one.graph_id = notZero(row.integer(kOwn + 13));
+                         one.graph_node_id = node;
+                         context.file.rows().insert(one);
+                       });
 }
 
 // CUpti_ActivityMemoryKind, which the trace file uses, counts from 1 with 0 for unknown; Nsight Systems from 0.
@@ -111,31 +105,24 @@ CopyKind copyKind(int64_t kind) {
 
 void importCopies(NsysContext& context) {
   constexpr int64_t kManaged = 5;
-  context.forEachEvent(
-      "CUPTI_ACTIVITY_KIND_MEMCPY", withCommon({"bytes", "copyKind", "srcKind", "dstKind", "graphNodeId"}),
-      [&](const NsysRow& row) {
-        auto work = workOf(context, row);
-        if (!work) return;
-        const auto node = nodeOf(context, row, kOwn + 4, *work);
-        const CopyKind kind = copyKind(row.integerOr(kOwn + 1, 0));
-        const int64_t source = memoryKind(row.integer(kOwn + 2));
-        const int64_t target = memoryKind(row.integer(kOwn + 3));
-        context.file.rows().insert(schema::MemoryCopyRow{.id = context.file.rows().nextId<schema::MemoryCopyRow>(),
-                                                         .process_id = work->process,
-                                                         .device_id = work->device,
-                                                         .stream_id = work->stream,
-                                                         .start_ns = work->times.start,
-                                                         .duration_ns = work->times.duration,
-                                                         .bytes = context.size(row.integer(kOwn)),
-                                                         .copy_kind = kind.kind,
-                                                         .source_kind = kind.isManaged ? kManaged : source,
-                                                         .target_kind = kind.isManaged ? kManaged : target,
-                                                         .is_async = 1,  // unless its call says otherwise
-                                                         .correlation = work->correlation,
-                                                         .graph_id = std::nullopt,
-                                                         .graph_node_id = node,
-                                                         .flags = work->flags});
-      });
+  context.forEachEvent("CUPTI_ACTIVITY_KIND_MEMCPY",
+                       withCommon({"bytes", "copyKind", "srcKind", "dstKind", "graphNodeId"}), [&](const NsysRow& row) {
+                         auto work = workOf(context, row);
+                         if (!work) return;
+                         const auto node = nodeOf(context, row, kOwn + 4, *work);
+                         const CopyKind kind = copyKind(row.integerOr(kOwn + 1, 0));
+                         const int64_t source = memoryKind(row.integer(kOwn + 2));
+                         const int64_t target = memoryKind(row.integer(kOwn + 3));
+                         auto one =
+                             gpuRow<schema::MemoryCopyRow>(context.file.rows().nextId<schema::MemoryCopyRow>(), *work);
+                         one.bytes = context.size(row.integer(kOwn));
+                         one.copy_kind = kind.kind;
+                         one.source_kind = kind.isManaged ? kManaged : source;
+                         one.target_kind = kind.isManaged ? kManaged : target;
+                         one.is_async = 1;  // unless its call says otherwise
+                         one.graph_node_id = node;
+                         context.file.rows().insert(one);
+                       });
 }
 
 void importSets(NsysContext& context) {
@@ -144,59 +131,36 @@ void importSets(NsysContext& context) {
         auto work = workOf(context, row);
         if (!work) return;
         const auto node = nodeOf(context, row, kOwn + 3, *work);
-        context.file.rows().insert(schema::MemorySetRow{.id = context.file.rows().nextId<schema::MemorySetRow>(),
-                                                        .process_id = work->process,
-                                                        .device_id = work->device,
-                                                        .stream_id = work->stream,
-                                                        .start_ns = work->times.start,
-                                                        .duration_ns = work->times.duration,
-                                                        .bytes = context.size(row.integer(kOwn)),
-                                                        .value = row.integerOr(kOwn + 1, 0),
-                                                        .memory_kind = memoryKind(row.integer(kOwn + 2)),
-                                                        .is_async = 1,  // unless its call says otherwise
-                                                        .correlation = work->correlation,
-                                                        .graph_id = std::nullopt,
-                                                        .graph_node_id = node,
-                                                        .flags = work->flags});
+        auto one = gpuRow<schema::MemorySetRow>(context.file.rows().nextId<schema::MemorySetRow>(), *work);
+        one.bytes = context.size(row.integer(kOwn));
+        one.value = row.integerOr(kOwn + 1, 0);
+        one.memory_kind = memoryKind(row.integer(kOwn + 2));
+        one.is_async = 1;  // unless its call says otherwise
+        one.graph_node_id = node;
+        context.file.rows().insert(one);
       });
 }
 
 // Graphs that were traced as a whole: one interval stands for all work of a launch.
 void importGraphs(NsysContext& context) {
-  context.forEachEvent(
-      "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", withCommon({"graphId", "graphExecId"}), [&](const NsysRow& row) {
-        auto work = workOf(context, row);
-        if (!work) return;
-        if (context.graphWork.count({work->process, work->correlation}) != 0) {
-          return context.tally.count(NsysReason::GraphCovered);
-        }
-        const int64_t graph = row.integer(kOwn) ? *row.integer(kOwn) : row.integerOr(kOwn + 1, 0);
-        const int64_t name = context.file.textId(fmt::format("CUDA graph {}", graph));
-        const auto executable = notZero(row.integer(kOwn + 1));
-        context.file.rows().insert(schema::KernelRow{.id = context.file.rows().nextId<schema::KernelRow>(),
-                                                     .process_id = work->process,
-                                                     .device_id = work->device,
-                                                     .stream_id = work->stream,
-                                                     .start_ns = work->times.start,
-                                                     .duration_ns = work->times.duration,
-                                                     .name_id = name,
-                                                     .short_name_id = name,
-                                                     .mangled_name_id = name,
-                                                     .correlation = work->correlation,
-                                                     .grid_x = 0,
-                                                     .grid_y = 0,
-                                                     .grid_z = 0,
-                                                     .block_x = 0,
-                                                     .block_y = 0,
-                                                     .block_z = 0,
-                                                     .registers_per_thread = 0,
-                                                     .static_shared_bytes = 0,
-                                                     .dynamic_shared_bytes = 0,
-                                                     .local_bytes_per_thread = 0,
-                                                     .graph_id = executable ? executable : std::optional(graph),
-                                                     .graph_node_id = std::nullopt,
-                                                     .flags = work->flags | kFromGraph | kWholeGraph});
-      });
+  context.forEachEvent("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", withCommon({"graphId", "graphExecId"}),
+                       [&](const NsysRow& row) {
+                         auto work = workOf(context, row);
+                         if (!work) return;
+                         if (context.graphWork.count({work->process, work->correlation}) != 0) {
+                           return context.tally.count(NsysReason::GraphCovered);
+                         }
+                         const int64_t graph = row.integer(kOwn) ? *row.integer(kOwn) : row.integerOr(kOwn + 1, 0);
+                         const int64_t name = context.file.textId(fmt::format("CUDA graph {}", graph));
+                         const auto executable = notZero(row.integer(kOwn + 1));
+                         auto one = gpuRow<schema::KernelRow>(context.file.rows().nextId<schema::KernelRow>(), *work);
+                         one.name_id = name;
+                         one.short_name_id = name;
+                         one.mangled_name_id = name;
+                         one.graph_id = executable ? executable : std::optional(graph);
+                         one.flags |= kFromGraph | kWholeGraph;
+                         context.file.rows().insert(one);
+                       });
 }
 
 // CUPTI's 32-bit "none"; also stored as a negative number.

@@ -20,7 +20,7 @@
 -- max_skew_ns (ns): largest (last arrival - first arrival)
 -- without_kernel: records that lead to no kernel, left out of the times
 -- shared_kernel: records whose kernel carries several collectives, left out of the times
--- reference_busbw_bytes_per_s (bytes/s): what it could reach: a benchmark of the same operation and number of ranks at this size, else the device's network roof; empty: neither is known
+-- reference_busbw_bytes_per_s (bytes/s): what it could reach: a benchmark of the same operation and number of ranks at this size, else the device's network roof, which is given (--peak network=450GB/s), measured or, for ranks that share a host (8 or fewer where the recording does not tell the hosts), its datasheet's NVLink or Infinity Fabric; empty: none is known
 -- reference: which of them
 -- reference_pct (%): bus bandwidth of the transfer (without one: of the kernels) / reference
 SELECT communicator, operation, datatype, ranks, bytes, calls, total_ns, median_ns, kernel_algbw_bytes_per_s, kernel_busbw_bytes_per_s, bus_factor,

@@ -21,7 +21,8 @@
 -- stddev_ns (ns): sample standard deviation of the durations; empty for one call
 -- bandwidth_bytes_per_s (bytes/s): total bytes / total duration
 -- best_bytes_per_s (bytes/s): of the fastest single copy: what the link gave
--- link_bytes_per_s (bytes/s): most that the way can carry: for copies inside the device half its memory bandwidth (each byte is read and written), for sets the whole
+-- link_bytes_per_s (bytes/s): most that the way can carry in one direction: for copies inside the device half its memory bandwidth (each byte is read and written), for sets the whole; between device and host PCIe, between devices NVLink or Infinity Fabric, where there is one, else PCIe
+-- link_source: which roof that is, and whether it is given (--peak), measured (plumb calibrate) or of a datasheet, which is the fastest that the device can use: its slot may be slower
 -- link_pct (%): bandwidth / link
 -- link_note: why the link's peak is empty
 -- share_pct (%): of the copy and set time of this process
@@ -30,9 +31,10 @@ WITH chosen AS (
   UNION ALL SELECT * FROM analysis_copies_by_size(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'size')
 SELECT rank, pid, device, name, source, target, is_async, size, calls, total_bytes, 1.0 * total_bytes / calls AS avg_bytes, total_ns,
        avg_ns, median_ns, min_ns, max_ns, stddev_ns, bandwidth_bytes_per_s, best_bytes_per_s, link_bytes_per_s,
+       link_source,
        100.0 * bandwidth_bytes_per_s / link_bytes_per_s AS link_pct,
        CASE WHEN link_bytes_per_s IS NULL
-            THEN 'cannot say: the recording does not tell the peak of ' ||
+            THEN 'cannot say, because the recording does not tell its GPU, or the GPU is not known: --peak gives the peak of ' ||
                  CASE name WHEN 'copy HtoD' THEN 'PCIe' WHEN 'copy DtoH' THEN 'PCIe' WHEN 'copy PtoP' THEN 'NVLink or PCIe'
                            WHEN 'copy DtoD' THEN 'the device''s memory' WHEN 'set' THEN 'that memory' ELSE 'this way' END
             ELSE '' END AS link_note,

@@ -5,7 +5,7 @@
 -- rank: rank of the process, with --by segment
 -- pid: process id, with --by segment
 -- start_ns (ns): with --by segment
--- category: compute, communication, memory, launch (from what GPU work waited for to its start), host or data_loading
+-- category: compute, communication, memory, launch (the latency from what GPU work waited for, mostly the begin of its launch call, to its start; not idle's launch_bound, which also holds the host's own time before that call, here host), host or data_loading
 -- name: with --by segment the kernel, copy, CUDA call or range; with --by kernel the kernel
 -- path_ns (ns): on the path; the categories add up to the time from the first to the last event, and so do the segments
 -- share_pct (%): of that time

@@ -10,11 +10,20 @@ struct Other {
   std::string_view definition, report, uses;
 };
 constexpr Other kOthers[] = {
-    {"hta", "breakdown", "hta_breakdown"}, {"hta", "overlap", "hta_overlap"},
-    {"hta", "idle", "hta_idle"},           {"hta", "kernel_types", "hta_kernel_types"},
-    {"hta", "kernels", "hta_kernels"},     {"hta", "launch", "hta_launch"},
-    {"hta", "queue", "hta_queue"},         {"hta", "copies", "hta_copies"},
-    {"hta", "steps", "hta_steps"},         {"tracelens", "breakdown", "tracelens_breakdown"},
+    {"hta", "breakdown", "hta_breakdown"},
+    {"hta", "overlap", "hta_overlap"},
+    {"hta", "idle", "hta_idle"},
+    {"hta", "kernel_types", "hta_kernel_types"},
+    {"hta", "kernels", "hta_kernels"},
+    {"hta", "launch", "hta_launch"},
+    {"hta", "queue", "hta_queue"},
+    {"hta", "copies", "hta_copies"},
+    {"hta", "steps", "hta_steps"},
+    {"hta", "critical_path", "hta_critical_path"},
+    {"hta", "stragglers", "hta_stragglers"},
+    {"hta", "critical_path", "hta_critical_path_edges"},
+    {"tracelens", "breakdown", "tracelens_breakdown"},
+    {"tracelens", "roofline", "tracelens_gemm"},
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- domain: NVTX domain; empty: the default one
--- name: range; by path: the names of the ranges around it and its own
+-- name: range, without the numbers that torch's emit_nvtx puts behind it (seq, op_id, sizes: by instance they stay); by path: the names of the ranges around it and its own
 -- depth: by path and instance: how many ranges are around it
 -- start_ns (ns): by instance: since the session's start
 -- calls: how many ended

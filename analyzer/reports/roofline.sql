@@ -18,10 +18,10 @@
 -- flops_per_s (FLOP/s): attained
 -- bytes_per_s (bytes/s): attained
 -- compute_roof_flops_per_s (FLOP/s): of the precision
--- compute_roof_source: measured (plumb calibrate) or datasheet
+-- compute_roof_source: given (--peak), measured (plumb calibrate) or datasheet (by the device's properties, else by its name)
 -- compute_roof_pct (%): attained / compute roof
 -- memory_roof_bytes_per_s (bytes/s): of the device's memory
--- memory_roof_source: measured or datasheet
+-- memory_roof_source: likewise
 -- memory_roof_pct (%): attained / memory roof
 -- verdict: memory-bound (> 75 % of the memory roof, < 25 % of the compute roof), compute-bound (> 75 %, < 50 %), else the larger if > 60 %, else latency-bound; above a roof (the inputs are wrong) or cannot say
 -- remedy: what helps against that

@@ -16,7 +16,7 @@
 -- network_bound_ns (ns): sent_bytes / network roof
 -- bound: the largest of the three: compute, memory or network
 -- bound_pct (%): that bound / span; what is missing to 100 is latency, waiting, or work of unknown FLOPs
--- roofs: where each roof comes from; without a network roof of the device, the fastest collective of this trace
+-- roofs: where each roof comes from; without a network roof (given with --peak, measured, or its datasheet's NVLink where the run is on one host), the fastest collective of this trace
 SELECT rank, pid, step, span_ns, known_ns, flops, bytes, sent_bytes, memory_intensity, network_intensity, compute_bound_ns, memory_bound_ns,
        network_bound_ns, bound, bound_pct, roofs
 FROM analysis_roofline_step(:rank, :step);

@@ -8,7 +8,7 @@
 -- api: function; empty by thread
 -- waits_for: device, stream, event, or copy (a copy that blocks until it is done); empty by thread
 -- stream: CUPTI's stream id, where one is told
--- in_range: innermost range around the call
+-- in_range: innermost range around the call, without the numbers that torch's emit_nvtx puts behind it
 -- op: innermost framework operator around the call
 -- start_ns (ns): by instance: since the session's start
 -- waits: how often

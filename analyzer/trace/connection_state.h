@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "collector/schema/result.h"
@@ -16,6 +17,10 @@ struct ConnectionState {
   std::string unusable;
   // The main file's, as last seen: another one means that what was read of the file may be old.
   int64_t version = 0;
+  // What the user says that devices can do, per second, by resource ("memory", "bf16" …): analyses/peaks.h.
+  std::map<std::string, double> peaks;
+  // Counts what else than the file rows depend on: changes of `peaks`.
+  int64_t revision = 0;
   // Called when the version has changed, before rows are computed anew. May be empty.
   std::function<Status()> changed;
   // Called when rows have been computed. May be empty.

@@ -23,6 +23,7 @@ struct Definition {
   bool isForDirectUse = false;
   size_t visibleColumns = 0;
   int64_t version = 0;                                          // of the file, when the rows were computed
+  int64_t revision = 0;                                         // of the connection, likewise
   std::map<std::string, std::shared_ptr<const RowStore>> kept;  // by keyOf(arguments)
 };
 
@@ -197,8 +198,10 @@ Status followFile(Table& table) {
   Definition& definition = *table.definition;
   ConnectionState& connection = *definition.connection;
   const int64_t version = fileVersion(table.database);
-  if (version != definition.version || definition.kept.size() >= kMostKept) definition.kept.clear();
+  const bool isOld = version != definition.version || connection.revision != definition.revision;
+  if (isOld || definition.kept.size() >= kMostKept) definition.kept.clear();
   definition.version = version;
+  definition.revision = connection.revision;
   if (version == connection.version) return Unit{};
   connection.version = version;
   return connection.changed ? connection.changed() : Unit{};
@@ -316,7 +319,7 @@ std::string quotedName(const std::string& name) {
 
 Status Database::addTable(TableFunction function) {
   static const sqlite3_module kModule = makeModule();
-  auto* definition = new Definition{std::move(function), m_state, isBorrowed(), 0, 0, {}};
+  auto* definition = new Definition{std::move(function), m_state, isBorrowed(), 0, 0, 0, {}};
   // SQLite calls the destructor also when it fails.
   const int result = sqlite3_create_module_v2(handle(), definition->function.name.c_str(), &kModule, definition,
                                               [](void* context) { delete static_cast<Definition*>(context); });

@@ -29,39 +29,47 @@ std::vector<LaunchRow> launchStatistics(const Rank& rank) {
   return rows;
 }
 
-std::vector<QueueRow> queueLengths(const Rank& rank) {
-  constexpr int64_t kFull = 1024;
+std::vector<QueuePoint> queueSeries(const Rank& rank) {
   std::unordered_set<int64_t> queued;
   std::unordered_map<int64_t, std::vector<int64_t>> streams;  // by correlation id
   for (const Work& work : rank.work) streams[work.correlation].push_back(work.stream);
-  struct Change {
-    int64_t stream, time;
-    int by;
-  };
-  std::vector<Change> changes;
-  for (const Call& call : rank.calls) {
+  std::vector<QueuePoint> changes;
+  for (size_t i = 0; i < rank.calls.size(); ++i) {
+    const Call& call = rank.calls[i];
+    if (!call.isQueued) continue;
     const auto mine = streams.find(call.correlation);
-    if (!call.isQueued || mine == streams.end()) continue;
+    if (mine == streams.end()) continue;
     queued.insert(call.correlation);
-    for (const int64_t stream : mine->second) changes.push_back({stream, call.ts, 1});
+    for (const int64_t stream : mine->second) changes.push_back({stream, call.ts, 1, i, 0});
   }
-  for (const Work& work : rank.work) {
-    if (queued.count(work.correlation)) changes.push_back({work.stream, work.ts, -1});
+  for (size_t i = 0; i < rank.work.size(); ++i) {
+    const Work& work = rank.work[i];
+    if (queued.count(work.correlation)) changes.push_back({work.stream, work.ts, -1, i, 0});
   }
   std::vector<double> times;
-  for (const Change& change : changes) times.push_back(static_cast<double>(change.time));
-  std::map<int64_t, std::vector<Change>> byStream;
-  for (const size_t index : sortOrder(times)) byStream[changes[index].stream].push_back(changes[index]);
+  for (const QueuePoint& change : changes) times.push_back(static_cast<double>(change.time));
+  std::vector<QueuePoint> points;
+  points.reserve(changes.size());
+  std::unordered_map<int64_t, int64_t> lengths;
+  for (const size_t index : sortOrder(times)) {
+    points.push_back(changes[index]);
+    points.back().length = lengths[points.back().stream] += points.back().by;
+  }
+  return points;
+}
+
+std::vector<QueueRow> queueLengths(const Rank& rank) {
+  constexpr int64_t kFull = 1024;
+  std::map<int64_t, std::vector<QueuePoint>> byStream;
+  for (const QueuePoint& point : queueSeries(rank)) byStream[point.stream].push_back(point);
   std::vector<QueueRow> rows;
   for (const auto& [stream, points] : byStream) {
     QueueRow row;
     row.stream = stream;
     std::vector<double> lengths;
-    int64_t length = 0;
     for (size_t i = 0; i < points.size(); ++i) {
-      length += points[i].by;
-      lengths.push_back(static_cast<double>(length));
-      if (length >= kFull && i + 1 < points.size()) row.blocked += points[i + 1].time - points[i].time;
+      lengths.push_back(static_cast<double>(points[i].length));
+      if (points[i].length >= kFull && i + 1 < points.size()) row.blocked += points[i + 1].time - points[i].time;
     }
     row.length = describe(std::move(lengths));
     rows.push_back(row);

@@ -18,6 +18,14 @@ struct LaunchRow {
 // A row per launch call and piece of GPU work of one correlation id.
 [[nodiscard]] std::vector<LaunchRow> launchStatistics(const Rank& rank);
 
+struct QueuePoint {
+  int64_t stream = 0, time = 0;
+  int by = 0;          // +1: a launch call; -1: the work that it launched begins
+  size_t event = 0;    // index into the rank's calls, or its work
+  int64_t length = 0;  // of the stream's queue from then on
+};
+[[nodiscard]] std::vector<QueuePoint> queueSeries(const Rank& rank);  // in order of time
+
 struct QueueRow {
   int64_t stream = 0;
   Description length;   // over the points at which it changes

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "analyzer/analyses/hta/hta_breakdown.h"
+#include "analyzer/analyses/hta/hta_critical_path.h"
 #include "analyzer/analyses/hta/hta_launches.h"
+#include "analyzer/analyses/hta/hta_stragglers.h"
 
 namespace plumb {
 namespace {
@@ -145,6 +147,72 @@ AnalysisRows stepRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+Result<std::vector<hta::CriticalPath>> loadPaths(Trace& trace, const Filter& filter, const char* table) {
+  Filter times;
+  times.from = filter.from;
+  times.to = filter.to;
+  if (const Status whole = wholeTimeOnly(times, table); !whole.ok()) return whole.error();
+  hta::Region region;
+  if (filter.range) {
+    region.annotation = hta::Annotation{*filter.range, filter.step.value_or(0)};
+  } else {
+    region.step = filter.step;
+  }
+  return hta::criticalPaths(trace, region, filter.rank);
+}
+
+AnalysisRows criticalPathRows(Trace& trace, const Filter& filter) {
+  auto paths = loadPaths(trace, filter, "hta_critical_path");
+  if (!paths.ok()) return paths.error();
+  std::vector<CellRow> rows;
+  for (const hta::CriticalPath& path : paths.value()) {
+    const auto size = [](size_t value) { return static_cast<int64_t>(value); };
+    const auto add = [&](Cell boundBy, Cell time, Cell percent, Cell note) {
+      rows.push_back({cell(path.rank), std::move(boundBy), std::move(time), std::move(percent), size(path.nodes),
+                      size(path.events), size(path.edges.size()), size(path.graphNodes), size(path.graphEdges),
+                      std::move(note)});
+    };
+    if (!path.problem.empty()) add(nullptr, nullptr, nullptr, path.problem);
+    int64_t total = 0;
+    for (const auto& [boundBy, time] : path.timeBy()) total += time;
+    for (const auto& [boundBy, time] : path.timeBy()) {
+      if (boundBy.empty()) continue;
+      const double share = static_cast<double>(time) / static_cast<double>(total);
+      add(boundBy, time, total == 0 ? Cell(nullptr) : Cell(share * 100), nullptr);
+    }
+  }
+  return rows;
+}
+
+AnalysisRows criticalEdgeRows(Trace& trace, const Filter& filter) {
+  auto paths = loadPaths(trace, filter, "hta_critical_path_edges");
+  if (!paths.ok()) return paths.error();
+  std::vector<CellRow> rows;
+  for (const hta::CriticalPath& path : paths.value()) {
+    int64_t position = 0;
+    for (const hta::PathEdge& edge : path.edges) {
+      const bool hasName = !edge.name.empty();
+      rows.push_back({cell(path.rank), position++, textCell(hta::nameOf(edge.type)), edge.time,
+                      hasName ? Cell(edge.name) : Cell(nullptr),
+                      *edge.boundBy != 0 ? textCell(edge.boundBy) : Cell(nullptr)});
+    }
+  }
+  return rows;
+}
+
+AnalysisRows stragglerRows(Trace& trace, const Filter& filter) {
+  if (const Status whole = wholeTimeOnly(filter, "hta_stragglers"); !whole.ok()) return whole.error();
+  auto found = hta::findStragglers(trace);
+  if (!found.ok()) return found.error();
+  std::vector<CellRow> rows;
+  for (const hta::LateStart& one : found.value()) {
+    if (filter.rank && one.rank != filter.rank) continue;
+    rows.push_back({cell(one.rank), one.iteration, one.stream, one.name, one.start, one.duration, int64_t{one.isLate},
+                    int64_t{one.isStraggler}});
+  }
+  return rows;
+}
+
 constexpr AnalysisTable kTables[] = {
     {"hta_temporal_breakdown",
      "rank INTEGER, idle_time_us INTEGER, compute_time_us INTEGER, non_compute_time_us INTEGER, kernel_time_us INTEGER,"
@@ -169,6 +237,16 @@ constexpr AnalysisTable kTables[] = {
      "rank INTEGER, name TEXT, points INTEGER, mean REAL, std REAL, min REAL, p25 REAL, p50 REAL, p75 REAL, max REAL",
      bandwidthRows},
     {"hta_steps", "rank INTEGER, step INTEGER", stepRows},
+    {"hta_stragglers",
+     "rank INTEGER, step INTEGER, stream INTEGER, name TEXT, normalized_start REAL, normalized_duration REAL,"
+     " is_late INTEGER, is_straggler INTEGER",
+     stragglerRows},
+    {"hta_critical_path",
+     "rank INTEGER, bound_by TEXT, duration_us INTEGER, percent REAL, path_nodes INTEGER, path_events INTEGER,"
+     " path_edges INTEGER, graph_nodes INTEGER, graph_edges INTEGER, note TEXT",
+     criticalPathRows},
+    {"hta_critical_path_edges",
+     "rank INTEGER, position INTEGER, type TEXT, duration_us INTEGER, name TEXT, bound_by TEXT", criticalEdgeRows},
 };
 
 }  // namespace

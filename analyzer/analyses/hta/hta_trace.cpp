@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -18,18 +19,16 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 int64_t floorToUs(int64_t ns) { return ns >= 0 ? ns / 1000 : -((999 - ns) / 1000); }
 int64_t ceilToUs(int64_t ns) { return -floorToUs(-ns); }
 
-struct Microseconds {
-  int64_t ts, dur;
-};
-
 class Loader {
  public:
-  explicit Loader(Trace& trace) : m_trace(trace), m_origin(trace.info().sessionStartRealtimeNs) {}
+  explicit Loader(Trace& trace) : m_trace(trace) {}
 
   Result<Run> run(std::optional<int64_t> rank) {
     for (const Process& process : m_trace.processes()) {
       m_rankOf[process.id] = m_run.ranks.size();
-      m_run.ranks.push_back({process.id, process.rank, {}, {}, {}, {}});
+      Rank& one = m_run.ranks.emplace_back();
+      one.process = process.id;
+      one.rank = process.rank;
     }
     for (const Status& read : {readWork(), readWaits(), readCalls(), readSteps(), readFirstEvents()}) {
       if (!read.ok()) return read.error();
@@ -51,10 +50,8 @@ class Loader {
   }
 
  private:
-  // Rounded as it rounds, in the source's own clock.
   [[nodiscard]] Microseconds rounded(int64_t startNs, int64_t durationNs) const {
-    const int64_t ts = ceilToUs(m_origin + startNs);
-    return {ts - m_origin / 1000, floorToUs(m_origin + startNs + durationNs) - ts};
+    return hta::rounded(m_trace, startNs, durationNs);
   }
   Rank* rankOf(ProcessId process) {
     const auto found = m_rankOf.find(process);
@@ -66,20 +63,23 @@ class Loader {
     return known->second;
   }
 
-  void add(Statement& row, WorkKind kind, const std::string& name, double bytes) {
+  // Null, when it does not count; stream -1, when it bears none.
+  Work* add(Statement& row, WorkKind kind, const std::string& name, double bytes) {
     Rank* rank = rankOf(row.id<ProcessId>(0));
-    if (!rank || row.isNull(1) || row.integer(1) < 0 || !isUsableTime(row.integer(3), row.integer(4))) return;
+    if (!rank || !isUsableTime(row.integer(3), row.integer(4))) return nullptr;
+    const bool bearsStream = !row.isNull(1) && row.integer(1) >= 0;
+    if (!bearsStream && kind != WorkKind::Wait) return nullptr;
     const Microseconds time = rounded(row.integer(3), row.integer(4));
-    Work work;
+    Work& work = (bearsStream ? rank->work : rank->deviceWaits).emplace_back();
     work.ts = time.ts;
     work.dur = time.dur;
-    work.stream = row.integer(1);
+    work.stream = bearsStream ? row.integer(1) : -1;
     work.correlation = row.integer(2);
     work.name = nameOf(name);
     work.type = kernelTypeOf(name);
     work.kind = kind;
     if (row.integer(4) > 0) work.bandwidth = bytes / static_cast<double>(row.integer(4));
-    rank->work.push_back(work);
+    return &work;
   }
 
   Status readWork() {
@@ -120,12 +120,18 @@ class Loader {
     auto waits = m_trace.query(
         "SELECT y.process_id, CASE WHEN y.kind = 4 AND y.stream_id IS NULL AND NOT EXISTS (SELECT 1 FROM"
         " main.synchronization WHERE kind = 1) THEN 4294967295 ELSE s.number END, y.correlation, y.start_ns,"
-        " y.duration_ns, y.kind FROM main.synchronization y LEFT JOIN main.stream s ON s.id = y.stream_id ORDER BY "
-        "y.id");
+        " y.duration_ns, y.kind, e.recorded_correlation, r.number FROM main.synchronization y"
+        " LEFT JOIN main.stream s ON s.id = y.stream_id"
+        " LEFT JOIN synchronization_event e ON e.synchronization_id = y.id"
+        " LEFT JOIN main.stream r ON r.id = e.recorded_stream_id ORDER BY y.id");
     if (!waits.ok()) return waits.error();
     while (waits.value().next()) {
       const int64_t kind = waits.value().integer(5);
-      add(waits.value(), WorkKind::Wait, kNames[kind > 0 && kind < 5 ? static_cast<size_t>(kind) : 0], 0);
+      Work* wait = add(waits.value(), WorkKind::Wait, kNames[kind > 0 && kind < 5 ? static_cast<size_t>(kind) : 0], 0);
+      if (!wait) continue;
+      wait->wait = kind;
+      wait->recordedCall = waits.value().optionalInteger(6);
+      wait->recordedStream = waits.value().optionalInteger(7);
     }
     return waits.value().status();
   }
@@ -141,7 +147,7 @@ class Loader {
     };
     std::unordered_map<StringId, Known> names;
     auto calls = m_trace.query(
-        "SELECT process_id, correlation, start_ns, duration_ns, name_id FROM main.api_call"
+        "SELECT process_id, correlation, start_ns, duration_ns, name_id, thread_id FROM main.api_call"
         " ORDER BY id");
     if (!calls.ok()) return calls.error();
     Statement& row = calls.value();
@@ -150,11 +156,13 @@ class Loader {
       if (!rank || !isUsableTime(row.integer(2), row.integer(3))) continue;
       auto name = names.find(row.id<StringId>(4));
       if (name == names.end()) {
-        const std::string_view text = m_trace.text(row.id<StringId>(4));
-        name = names.emplace(row.id<StringId>(4), Known{kLaunches.count(text) > 0, kQueued.count(text) > 0}).first;
+        const std::string text(m_trace.text(row.id<StringId>(4)));
+        const Known known{kLaunches.count(text) > 0, kQueued.count(text) > 0};
+        name = names.emplace(row.id<StringId>(4), known).first;
       }
       const Microseconds time = rounded(row.integer(2), row.integer(3));
-      rank->calls.push_back({time.ts, time.dur, row.integer(1), name->second.isLaunch, name->second.isQueued});
+      rank->calls.push_back({time.ts, time.dur, row.integer(1), row.id<ThreadId>(5), row.id<StringId>(4),
+                             name->second.isLaunch, name->second.isQueued});
     }
     return row.status();
   }
@@ -237,6 +245,7 @@ class Loader {
 
   void dropLastStep(Rank& rank) {
     const auto last = m_lastStep.find(rank.process);
+    rank.end = last == m_lastStep.end() ? std::numeric_limits<int64_t>::min() : last->second;
     if (last == m_lastStep.end()) {
       rank.calls.clear();
     } else {
@@ -244,12 +253,14 @@ class Loader {
     }
     std::unordered_map<int64_t, int64_t> calls;
     for (const Call& call : rank.calls) ++calls[call.correlation];
-    std::vector<Work> kept;
-    for (const Work& work : rank.work) {
-      const auto count = calls.find(work.correlation);
-      for (int64_t i = count == calls.end() ? 0 : count->second; i > 0; --i) kept.push_back(work);
+    for (std::vector<Work>* list : {&rank.work, &rank.deviceWaits}) {
+      std::vector<Work> kept;
+      for (const Work& work : *list) {
+        const auto count = calls.find(work.correlation);
+        for (int64_t i = count == calls.end() ? 0 : count->second; i > 0; --i) kept.push_back(work);
+      }
+      *list = std::move(kept);
     }
-    rank.work = std::move(kept);
   }
 
   static std::string_view memoryName(int64_t kind) {
@@ -275,7 +286,6 @@ class Loader {
   }
 
   Trace& m_trace;
-  int64_t m_origin;
   Run m_run;
   std::unordered_map<ProcessId, size_t> m_rankOf;
   std::unordered_map<std::string, size_t> m_names;
@@ -301,6 +311,12 @@ KernelType kernelTypeOf(std::string_view name) {
 const char* nameOf(KernelType type) {
   static constexpr std::array<const char*, 4> kNames = {"COMMUNICATION", "MEMORY", "COMPUTATION", "OTHER"};
   return kNames[static_cast<size_t>(type)];
+}
+
+Microseconds rounded(const Trace& trace, int64_t startNs, int64_t durationNs) {
+  const int64_t origin = trace.info().sessionStartRealtimeNs;
+  const int64_t ts = ceilToUs(origin + startNs);
+  return {ts - origin / 1000, floorToUs(origin + startNs + durationNs) - ts};
 }
 
 Result<Run> load(Trace& trace, std::optional<int64_t> rank) { return Loader(trace).run(rank); }

@@ -34,12 +34,18 @@ struct Work {
   WorkKind kind = WorkKind::Kernel;
   double bandwidth = 0;           // GB/s of copies and sets: bytes / duration
   std::optional<int64_t> launch;  // us; start of the launching call, or of the source's first event
+  // Of waits only.
+  int64_t wait = 0;                     // CUpti_ActivitySynchronizationType
+  std::optional<int64_t> recordedCall;  // correlation id of the call that recorded the event
+  std::optional<int64_t> recordedStream;
   [[nodiscard]] int64_t end() const { return ts + dur; }
 };
 
 struct Call {
   int64_t ts = 0, dur = 0;  // us
   int64_t correlation = 0;
+  ThreadId thread;
+  StringId nameId;
   bool isLaunch = false;  // of those in the launch statistics
   bool isQueued = false;  // of those that lengthen a stream's queue
 };
@@ -47,11 +53,19 @@ struct Call {
 struct Rank {
   ProcessId process;
   std::optional<int64_t> rank;
-  std::vector<Work> work;             // in order of start
-  std::vector<Call> calls;            // that have a correlation id, in the order of the file
+  std::vector<Work> work;             // in the order of the file
+  std::vector<Work> deviceWaits;      // waits that bear no stream, which are left out of work; stream is -1
+  std::vector<Call> calls;            // in the order of the file
   std::optional<int64_t> firstEvent;  // us; of the source
   std::vector<int64_t> steps;         // numbers of the ProfilerSteps that were kept
+  std::optional<int64_t> end;         // us; start of the ProfilerStep that was dropped
 };
+
+struct Microseconds {
+  int64_t ts, dur;
+};
+// Rounded as it rounds, in the source's own clock.
+[[nodiscard]] Microseconds rounded(const Trace& trace, int64_t startNs, int64_t durationNs);
 
 struct Run {
   std::vector<Rank> ranks;

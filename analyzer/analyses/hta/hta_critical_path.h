@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// HolisticTraceAnalysis' critical path of one rank: the longest path of its graph, and what bounds it.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/analyses/hta/hta_critical_graph.h"
+
+namespace plumb::hta {
+
+struct PathEdge {
+  EdgeType type = EdgeType::Operator;
+  int64_t time = 0;     // us
+  std::string name;     // of the event whose time it is; empty for those that only order
+  const char* boundBy;  // "cpu_bound" "gpu_compute_bound" …; "" for those that only order
+};
+
+struct CriticalPath {
+  ProcessId process;
+  std::optional<int64_t> rank;
+  std::string problem;  // why there is no path; else empty
+  size_t graphNodes = 0, graphEdges = 0;
+  size_t nodes = 0, events = 0;                                 // of the path
+  std::vector<PathEdge> edges;                                  // of the path
+  [[nodiscard]] std::map<std::string, int64_t> timeBy() const;  // us, by what bounds it
+};
+
+// Where to look: HTA's annotation and instance_id; a step, counted from 0; or everything.
+struct Region {
+  std::optional<Annotation> annotation;
+  std::optional<int64_t> step;
+};
+
+[[nodiscard]] Result<std::vector<CriticalPath>> criticalPaths(Trace& trace, const Region& region,
+                                                              std::optional<int64_t> rank);
+
+}  // namespace plumb::hta

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/torch_ranges.h"
+
+#include <algorithm>
+
+namespace plumb {
+
+TorchRangeName torchRangeName(std::string_view text) {
+  constexpr std::string_view kSizes = ", sizes = ";
+  TorchRangeName result{text, {}};
+  const size_t numbers = std::min(text.find(", seq = "), text.find(", op_id = "));
+  const size_t sizes = text.find(kSizes);
+  if (numbers == std::string_view::npos && sizes == std::string_view::npos) return result;
+  result.name = text.substr(0, std::min(numbers, sizes));
+  if (sizes == std::string_view::npos) return result;
+  result.sizes = text.substr(sizes + kSizes.size());
+  result.sizes = result.sizes.substr(0, result.sizes.find(", input_op_ids"));
+  return result;
+}
+
+StringId PlainRangeNames::of(StringId name) {
+  const auto [plain, isNew] = m_plain.emplace(name, name);
+  if (!isNew) return plain->second;
+  const std::string_view text = m_trace.text(name);
+  const std::string_view shortText = torchRangeName(text).name;
+  if (shortText.size() == text.size()) return name;
+  const auto [first, isNewText] = m_first.emplace(std::string(shortText), name);
+  if (isNewText) {
+    const auto known = m_trace.findText(first->first);
+    if (known.ok() && known.value()) first->second = *known.value();
+  }
+  return plain->second = first->second;
+}
+
+}  // namespace plumb

@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Stragglers (HTA)
+-- Which ranks start the most telling collective last, as HolisticTraceAnalysis counts it? Its kernels are those whose name begins with ncclKernel, so of today's (ncclDevKernel) it finds none
+-- rank: rank of the process; empty when the program set none
+-- step: number of the ProfilerStep
+-- stream: CUPTI's stream id
+-- name: the kernel whose last launch in a step differs most in duration between ranks, of those of 1 % of a step or more
+-- normalized_start: its start, since the first event of all ranks, in mean steps
+-- normalized_duration: its duration in mean steps
+-- is_late: 1: among the 2 latest ranks of the step
+-- is_straggler: 1: the rank is one of the 2 that are late most often
+SELECT * FROM hta_stragglers(:rank);

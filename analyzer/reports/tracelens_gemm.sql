@@ -1,0 +1,35 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Matrix products (TraceLens)
+-- Which matrix products were computed, and how fast, as TraceLens counts it?
+-- rank: rank of the process; empty when the program set none
+-- name: operator
+-- b: products of a batch
+-- m: rows of the result
+-- n: columns of the result
+-- k: summed over
+-- bias: 1: something is added
+-- stride_a: of the first operand
+-- stride_b: of the second
+-- dtype_a: element type of the first operand
+-- dtype_b: of the second
+-- gflops (GFLOP): of one call: 2 m n k per product, and m n for a bias
+-- data_mib (MiB): operands read once, the result written once
+-- flops_per_byte (FLOP/byte): of one call
+-- calls: with work on the GPU; what a graph replays has no operator and is missing
+-- time_us (us): of the work launched in the calls
+-- mean_us (us): of a call
+-- median_us (us): of a call
+-- std_us (us): sample standard deviation; empty for one call
+-- min_us (us): shortest
+-- max_us (us): longest
+-- mean_tb_per_s (TB/s): of the calls' bandwidths
+-- median_tb_per_s (TB/s): median
+-- std_tb_per_s (TB/s): sample standard deviation
+-- min_tb_per_s (TB/s): least
+-- max_tb_per_s (TB/s): most
+-- mean_tflops_per_s (TFLOP/s): of the calls' speeds
+-- median_tflops_per_s (TFLOP/s): median
+-- std_tflops_per_s (TFLOP/s): sample standard deviation
+-- min_tflops_per_s (TFLOP/s): least
+-- max_tflops_per_s (TFLOP/s): most
+SELECT * FROM tracelens_gemm(:rank);
