@@ -30,6 +30,7 @@ struct Options {
   int steps = 0;   // 0: decide by the device
   float learningRate = 1e-3f;
   float epsilon = 1e-8f;
+  float lossWeight = 1.0f / 65536.0f;  // of the mean squared error: gradients as small as those that fp16 loses
   float initialScale = 65536.0f;
   int growthInterval = 2000;
   uint64_t seed = 1;
