@@ -51,7 +51,7 @@ const char* explanation(Mistake mistake) {
 std::optional<Underflow> measureUnderflow(Trainer& trainer, const Options& options) {
   const bool is16Bit = options.precision == Precision::kFloat16 || options.precision == Precision::kBfloat16;
   if (!is16Bit || options.mistake == Mistake::kHalfModel) return std::nullopt;
-  const float scale = options.scalesLoss() ? trainer.scaler().scale() : options.initialScale;
+  const float scale = options.scalesLoss() ? trainer.scaler().scale() : kUsualScale;
   return Underflow{trainer.gradientShares(1.0f, false), trainer.gradientShares(scale, false),
                    trainer.gradientShares(kOverflowingScale, false), trainer.gradientShares(1.0f, true), scale};
 }

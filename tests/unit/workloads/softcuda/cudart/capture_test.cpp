@@ -157,10 +157,12 @@ TEST_F(CaptureRules, UnsafeCallsAreForbiddenAsFarAsTheModeSays) {
        }},
       {"cudaMemcpy", [&] { return cudaMemcpy(host, data, kBytes, cudaMemcpyDeviceToHost); }},
   };
-  for (const auto& [name, call] : calls) {
+  for (const auto& each : calls) {
     for (const bool elsewhere : {false, true}) {
-      SCOPED_TRACE(std::string(name) + (elsewhere ? " in another thread" : " in the capturing thread"));
-      const auto in = [&](cudaStreamCaptureMode mode) { return attempt(cudaStreamNonBlocking, mode, call, elsewhere); };
+      SCOPED_TRACE(std::string(each.first) + (elsewhere ? " in another thread" : " in the capturing thread"));
+      const auto in = [&](cudaStreamCaptureMode mode) {
+        return attempt(cudaStreamNonBlocking, mode, each.second, elsewhere);
+      };
       EXPECT_EQ(in(cudaStreamCaptureModeGlobal), kUnsafe);
       EXPECT_EQ(in(cudaStreamCaptureModeThreadLocal), elsewhere ? kAllowed : kUnsafe);
       EXPECT_EQ(in(cudaStreamCaptureModeRelaxed), kAllowed);
