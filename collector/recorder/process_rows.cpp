@@ -11,9 +11,10 @@ namespace plumb::recorder {
 
 namespace {
 
-// Further outside of the recording than any late delivery or clock error.
+// Further outside of the recording than any late delivery, or clock error: what is delivered has happened, so only a
+// wrong clock puts it after now.
 constexpr int64_t kPlausibleBeforeNs = 24 * 3600 * int64_t{1'000'000'000};
-constexpr int64_t kPlausibleAfterNs = 3600 * int64_t{1'000'000'000};
+constexpr int64_t kPlausibleAfterNs = 5 * int64_t{1'000'000'000};
 
 template <class T>
 std::optional<int64_t> unlessZero(T value) {

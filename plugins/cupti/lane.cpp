@@ -346,6 +346,8 @@ void Lane::reportCounts() noexcept {
       {m_badTimes.load(), Severity::kWarning, "bad_time",
        "GPU events have no usable time (CUPTI gave 0, or an end before the start): they are kept, flagged, and left "
        "out of sums."},
+      {m_unnamedKernels.load(), Severity::kWarning, "unnamed_kernel",
+       "kernels came from CUPTI without a name: they are kept as \"unnamed kernel\", together."},
       {m_badRecords.load(), Severity::kWarning, "bad_record",
        "activity buffers held something that is not a known record: the rest of those buffers is missing."},
       {m_refusedBuffers.load(), Severity::kWarning, "buffer_cap",

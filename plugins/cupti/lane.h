@@ -85,6 +85,7 @@ class Lane {
   std::atomic<uint32_t> m_deviceOfContext[kContexts]{};  // device ordinal + 1
 
   std::atomic<uint64_t> m_badTimes{0};
+  std::atomic<uint64_t> m_unnamedKernels{0};
   std::atomic<uint64_t> m_badRecords{0};
   std::atomic<uint64_t> m_refusedBuffers{0};
   std::atomic<uint64_t> m_doubleBuffers{0};

@@ -94,6 +94,7 @@ void Lane::convertRecord(const CUpti_Activity* record) noexcept {
       rememberContext(in.contextId, in.deviceId);
       const KernelRecord out = convertKernel(in, m_host.intern(in.name ? in.name : "unnamed kernel"), m_clock);
       m_badTimes.fetch_add(out.flags & kEventNoTime, std::memory_order_relaxed);
+      if (!in.name) m_unnamedKernels.fetch_add(1, std::memory_order_relaxed);
       write(out);
       break;
     }

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
+#include <optional>
 #include <vector>
 
 #include "workloads/amp/options.h"
+#include "workloads/amp/run_checks.h"
 #include "workloads/amp/trainer.h"
 #include "workloads/nn/device.h"
 #include "workloads/nn/device_choice.h"
@@ -38,73 +39,112 @@ const char* explanation(Mistake mistake) {
       return "bf16-scaler: bf16 has fp32's range, so scaling changes nothing but costs a pass over all gradients and a "
              "wait per step.";
     case Mistake::kFloat16WithoutScaler:
-      return "fp16-no-scaler: gradients below 6e-8 become 0 and are lost; see the shares of zeros above.";
+      return "fp16-no-scaler: gradients below 3e-8 become 0 and are lost (see the shares above), and the evaluation "
+             "loss is "
+             "larger than with\nthe scaler: run it without --wrong to compare.";
     case Mistake::kNone:
       break;
   }
   return nullptr;
 }
 
-void printZeros(Trainer& trainer, const Options& options) {
+std::optional<Underflow> measureUnderflow(Trainer& trainer, const Options& options) {
   const bool is16Bit = options.precision == Precision::kFloat16 || options.precision == Precision::kBfloat16;
-  if (!is16Bit || options.mistake == Mistake::kHalfModel) return;
-  const float scale = options.scalesLoss() ? trainer.scaler().scale() : options.initialScale;
-  fmt::print("{:<22} {:.2f} % unscaled, {:.2f} % at scale {:.0f}, {:.2f} % in fp32\n", "gradients that are 0",
-             100 * trainer.zeroGradients(1.0f, false), 100 * trainer.zeroGradients(scale, false), scale,
-             100 * trainer.zeroGradients(1.0f, true));
+  if (!is16Bit || options.mistake == Mistake::kHalfModel) return std::nullopt;
+  const float scale = options.scalesLoss() ? trainer.scaler().scale() : kUsualScale;
+  return Underflow{trainer.gradientShares(1.0f, false), trainer.gradientShares(scale, false),
+                   trainer.gradientShares(kOverflowingScale, false), trainer.gradientShares(1.0f, true), scale};
 }
 
-int train(const Options& options) {
-  nn::useDevice(0);
-  fmt::print("amp on {}: MLP {}-{}-{}-{}-1, batch {}, {} steps, {}\n", nn::deviceName(), options.inputs, options.hidden,
-             options.hidden, options.hidden, options.batch, options.steps, precisionName(options.precision));
-  const auto trainer = [&] {
-    const nn::Range range("setup");
-    return std::make_unique<Trainer>(options);
-  }();
-  const bool half = options.mistake == Mistake::kHalfModel;
-  if (half) trainer->health();
+void printStep(int step, const StepResult& result, double milliseconds, float scale, const Trainer& trainer) {
+  fmt::print("step {:<4} loss {:.6f}  {:>8.3f} ms", step, result.loss, milliseconds);
+  if (trainer.scalesLoss())
+    fmt::print("  scale {:.0f}{}", scale, result.skipped ? "  skipped: a gradient is inf or nan" : "");
+}
+
+void printHealth(const HalfHealth& health) {
+  fmt::print("  v is 0: {:.1f} %  updates lost: {:.1f} %  weights inf or nan: {:.1f} %", 100 * health.zeroMoments,
+             100 * health.lostUpdates, 100 * health.nonFinite);
+}
+
+struct Progress {
   std::vector<double> milliseconds;
-  StepResult last{};
+  float lastLoss = 0.0f;
+};
+
+Progress trainSteps(const Options& options, Trainer& trainer, RunResult& result) {
+  const bool half = options.mistake == Mistake::kHalfModel;
+  if (half) trainer.health();
+  Progress progress;
   const int interval = std::max(1, options.steps / 10);
   for (int step = 0; step < options.steps; ++step) {
-    const float scale = trainer->scaler().scale();
+    const float scale = trainer.scaler().scale();
     const auto start = std::chrono::steady_clock::now();
-    last = trainer->step(step);
+    const StepResult done = trainer.step(step);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    milliseconds.push_back(took.count());
-    const HalfHealth health = half ? trainer->health() : HalfHealth{};
-    if (step % interval != 0 && step + 1 != options.steps && !last.skipped) continue;
-    fmt::print("step {:<4} loss {:.6f}  {:>8.3f} ms", step, last.loss, took.count());
-    if (trainer->scalesLoss())
-      fmt::print("  scale {:.0f}{}", scale, last.skipped ? "  skipped: a gradient is inf or nan" : "");
-    if (half)
-      fmt::print("  v is 0: {:.1f} %  updates lost: {:.1f} %  weights inf or nan: {:.1f} %", 100 * health.zeroMoments,
-                 100 * health.lostUpdates, 100 * health.nonFinite);
+    progress.milliseconds.push_back(took.count());
+    progress.lastLoss = done.loss;
+    result.skipped.push_back(done.skipped);
+    const HalfHealth health = half ? trainer.health() : HalfHealth{};
+    result.worst = {std::max(result.worst.zeroMoments, health.zeroMoments),
+                    std::max(result.worst.lostUpdates, health.lostUpdates),
+                    std::max(result.worst.nonFinite, health.nonFinite)};
+    if (step % interval != 0 && step + 1 != options.steps && !done.skipped) continue;
+    printStep(step, done, took.count(), scale, trainer);
+    if (half) printHealth(health);
     fmt::print("\n");
   }
-  const size_t peak = trainer->memory().atPeak().total();
-  const float evaluation = trainer->evaluate();
+  return progress;
+}
+
+// The lines for a comparison of precisions.
+void printComparison(const Options& options, const Trainer& trainer, const Progress& progress, const RunResult& result,
+                     size_t peak) {
   fmt::print("\n{:<22} {}\n", "precision", precisionName(options.precision));
-  fmt::print("{:<22} {:.3f} (median after {} steps of warm-up)\n", "ms/step", medianAfterWarmUp(milliseconds),
-             std::min<size_t>(kWarmUp, milliseconds.size() > kWarmUp ? kWarmUp : 0));
-  fmt::print("{:<22} {:.6f}\n", "last loss", last.loss);
-  fmt::print("{:<22} {:.6f}\n", "evaluation loss (fp32)", evaluation);
+  fmt::print("{:<22} {:.3f} (median after {} steps of warm-up)\n", "ms/step", medianAfterWarmUp(progress.milliseconds),
+             std::min<size_t>(kWarmUp, progress.milliseconds.size() > kWarmUp ? kWarmUp : 0));
+  fmt::print("{:<22} {:.6f}\n", "last loss", progress.lastLoss);
+  fmt::print("{:<22} {:.6f}\n", "evaluation loss (fp32)", result.evaluation);
   fmt::print("{:<22} {} bytes\n", "peak memory", peak);
-  if (trainer->scalesLoss()) {
-    fmt::print("{:<22} {:.0f}\n", "final scale", trainer->scaler().scale());
-    fmt::print("{:<22} {}\n", "skipped steps", trainer->scaler().skippedSteps());
+  if (trainer.scalesLoss()) {
+    fmt::print("{:<22} {:.0f}\n", "final scale", trainer.scaler().scale());
+    fmt::print("{:<22} {}\n", "skipped steps", trainer.scaler().skippedSteps());
   } else {
     const bool lacks = options.precision == Precision::kFloat16;
     fmt::print("{:<22} none ({})\n{:<22} 0\n", "final scale",
                lacks ? "which fp16 needs" : fmt::format("{} needs no loss scaling", precisionName(options.precision)),
                "skipped steps");
   }
-  printZeros(*trainer, options);
+  if (!result.underflow) return;
+  const Underflow& u = *result.underflow;
+  fmt::print("{:<22} {:.2f} % unscaled, {:.2f} % at scale {:.0f}, {:.2f} % in fp32\n", "gradients that are 0",
+             100 * u.unscaled.zero, 100 * u.scaled.zero, u.scale, 100 * u.exact.zero);
+  fmt::print("{:<22} {:.2f} % at scale {:.0f}, {:.2f} % at scale {:.0f}\n", "gradients inf or nan",
+             100 * u.scaled.nonFinite, u.scale, 100 * u.overflowing.nonFinite, kOverflowingScale);
+}
+
+int train(const Options& options) {
+  nn::useDevice(0);
+  fmt::print("amp on {}: MLP {}-{}-{}-{}-1, batch {}, {} steps, {}, loss weight {:g}\n", nn::deviceName(),
+             options.inputs, options.hidden, options.hidden, options.hidden, options.batch, options.steps,
+             precisionName(options.precision), options.lossWeight);
+  const auto trainer = [&] {
+    const nn::Range range("setup");
+    return std::make_unique<Trainer>(options);
+  }();
+  RunResult result;
+  if (options.mistake != Mistake::kHalfModel) result.evaluationBefore = trainer->evaluate();
+  const Progress progress = trainSteps(options, *trainer, result);
+  const size_t peak = trainer->memory().atPeak().total();
+  result.finalScale = trainer->scaler().scale();
+  result.evaluation = trainer->evaluate();
+  result.underflow = measureUnderflow(*trainer, options);
+  result.types = trainer->types();
+  printComparison(options, *trainer, progress, result, peak);
   if (const char* text = explanation(options.mistake)) fmt::print("\nWrong on purpose: {}\n", text);
-  if (options.mistake != Mistake::kNone || std::isfinite(evaluation)) return 0;
-  fmt::print(stderr, "amp: the evaluation loss is inf or nan\n");
-  return 1;
+  nn::Checks checks;
+  check(options, result, checks);
+  return checks.print() ? 0 : 1;
 }
 
 int run(const std::vector<std::string>& arguments) {

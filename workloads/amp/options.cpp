@@ -2,6 +2,9 @@
 #include "workloads/amp/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "workloads/nn/number_option.h"
 
 namespace plumb::amp {
 namespace {
@@ -13,7 +16,7 @@ constexpr const char* kDescription =
     "the\n"
     "loss (halved, and the step skipped, when a gradient is inf or nan; doubled after --growth-interval good steps).\n";
 
-constexpr const char* kFooter = "\nExit code: 0 trained; 1 failed; 2 wrong arguments.\n";
+constexpr const char* kFooter = "\nExit code: 0 trained; 1 failed, or a check did not hold; 2 wrong arguments.\n";
 
 struct Words {
   std::string precision = "fp16";
@@ -33,13 +36,20 @@ void addOptions(CLI::App& app, Options& o, Words& words) {
       ->check(positive);
   app.add_option("--steps", o.steps, "training steps (default: 200 on a GPU, 40 on the software device)")
       ->check(positive);
-  app.add_option("--lr", o.learningRate, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--lr", o.learningRate, "learning rate")->check(nn::positiveNumber())->default_str("1e-3");
   app.add_option("--epsilon", o.epsilon, "what AdamW adds to its denominators")
-      ->check(CLI::NonNegativeNumber)
+      ->check(nn::positiveNumber())
       ->default_str("1e-8");
-  app.add_option("--initial-scale", o.initialScale, "loss scale at the start (fp16)")
-      ->check(CLI::Range(1.0f, 1e30f))
-      ->default_str("65536");
+  app.add_option("--loss-weight", o.lossWeight,
+                 "what the mean squared error is multiplied by before the backward pass, as auxiliary losses and means "
+                 "over many outputs are: its gradients are as small as those that fp16 loses")
+      ->check(nn::positiveNumber())
+      ->default_str("1/65536");
+  app.add_option(
+         "--initial-scale", o.initialScale,
+         "loss scale at the start (fp16): by default 65536 / --loss-weight, at which the first steps may overflow")
+      ->check(nn::positiveNumber(1.0, 1e30))
+      ->default_str("4294967296");
   app.add_option("--growth-interval", o.growthInterval, "good steps before the loss scale is doubled (fp16)")
       ->check(positive)
       ->capture_default_str();
@@ -106,6 +116,8 @@ ParsedOptions parseOptions(const std::vector<std::string>& arguments) {
     throw nn::UsageError(error.what());
   }
   parsed.options.mistake = mistakeOf(words.wrong);
+  if (app.count("--initial-scale") == 0)
+    parsed.options.initialScale = std::clamp(kUsualScale / parsed.options.lossWeight, 1.0f, 1e30f);
   parsed.options.precision = words.wrong == "bf16-scaler" ? Precision::kBfloat16 : precisionOf(words.precision);
   parsed.options.device = nn::deviceWish(words.device);
   return parsed;

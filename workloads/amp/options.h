@@ -21,6 +21,9 @@ enum class Mistake {
   kFloat16WithoutScaler
 };
 
+// The usual first loss scale, of a loss whose weight is 1.
+constexpr float kUsualScale = 65536.0f;
+
 struct Options {
   Mistake mistake = Mistake::kNone;
   Precision precision = Precision::kFloat16;
@@ -30,7 +33,8 @@ struct Options {
   int steps = 0;   // 0: decide by the device
   float learningRate = 1e-3f;
   float epsilon = 1e-8f;
-  float initialScale = 65536.0f;
+  float lossWeight = 1.0f / 65536.0f;  // of the mean squared error: gradients as small as those that fp16 loses
+  float initialScale = kUsualScale / lossWeight;
   int growthInterval = 2000;
   uint64_t seed = 1;
   nn::DeviceWish device = nn::DeviceWish::kAuto;

@@ -122,7 +122,7 @@ void Trainer::backward(const Tensor& prediction) {
   {
     const Range loss("loss");
     nn::squaredErrorBackward(m_stream, prediction, m_y, gradient,
-                             m_scaler.scale() / static_cast<float>(m_options.batch));
+                             m_scaler.scale() * m_options.lossWeight / static_cast<float>(m_options.batch));
   }
   m_mlp->backward(m_context, std::move(gradient), m_options.batch);
 }
@@ -183,23 +183,44 @@ HalfHealth Trainer::health() {
   return {health.zeroMoments / count, health.lostUpdates / count, health.nonFinite / count};
 }
 
-double Trainer::zeroGradients(float scale, bool exact) {
-  const Range range("zero gradients");
+GradientShares Trainer::gradientShares(float scale, bool exact) {
+  const Range range(exact           ? "gradients in fp32"
+                    : scale == 1.0f ? "gradients unscaled"
+                                    : "gradients scaled",
+                    static_cast<uint64_t>(scale));
   nn::Gemm gemm(m_ledger, m_stream);
   const Compute c{exact ? Dtype::kFloat32 : m_context.dtype, m_stream, m_ledger, gemm, m_scratch.tensor()};
   loadBatch(kEvaluationSamples);
   const Tensor prediction = m_mlp->forward(c, m_x, m_options.batch);
   Buffer gradient(m_ledger, m_stream, Category::kActivation, "loss/gradient", c.dtype, prediction.count);
-  nn::squaredErrorBackward(m_stream, prediction, m_y, gradient, scale / static_cast<float>(m_options.batch));
+  nn::squaredErrorBackward(m_stream, prediction, m_y, gradient,
+                           scale * m_options.lossWeight / static_cast<float>(m_options.batch));
   m_mlp->backward(c, std::move(gradient), m_options.batch);
-  size_t zeros = 0;
-  size_t all = 0;
+  size_t zeros = 0, nonFinite = 0, all = 0;
   for (const Parameter* parameter : m_mlp->parameters()) {
     const std::vector<float> gradients = download(parameter->gradient);
     zeros += static_cast<size_t>(std::count(gradients.begin(), gradients.end(), 0.0f));
+    nonFinite += static_cast<size_t>(
+        std::count_if(gradients.begin(), gradients.end(), [](float value) { return !std::isfinite(value); }));
     all += gradients.size();
   }
-  return static_cast<double>(zeros) / static_cast<double>(all);
+  const Range zero("gradients that are 0", zeros);
+  const Range broken("gradients that are inf or nan", nonFinite);
+  const auto count = static_cast<double>(all);
+  return {static_cast<double>(zeros) / count, static_cast<double>(nonFinite) / count};
+}
+
+Types Trainer::types() {
+  const nn::Dtype kept = m_mlp->parameters().front()->weight.tensor().dtype;
+  for (const Parameter* p : m_mlp->parameters()) {
+    for (const Buffer* buffer : {&p->weight, &p->gradient, &p->m, &p->v}) {
+      if (buffer->tensor().dtype != kept) throw nn::DeviceError(p->name + ": its tensors are of different types");
+    }
+  }
+  const Tensor& prediction = m_mlp->forward(m_context, m_x, m_options.batch);
+  const nn::Dtype products = prediction.dtype;
+  m_mlp->dropActivations();
+  return {products, kept, m_losses.tensor().dtype};
 }
 
 float Trainer::evaluate() {

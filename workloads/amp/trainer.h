@@ -20,6 +20,19 @@ struct HalfHealth {
   double nonFinite;    // the weight is inf or nan
 };
 
+// Shares of the weights' gradients (0 … 1).
+struct GradientShares {
+  double zero;       // exactly 0
+  double nonFinite;  // inf or nan
+};
+
+// In which types the training keeps and computes what.
+struct Types {
+  nn::Dtype products;    // results of matrix products, activations
+  nn::Dtype parameters;  // weights, gradients and AdamW's moments
+  nn::Dtype loss;
+};
+
 struct StepResult {
   float loss;    // mean squared error of the batch, unscaled
   bool skipped;  // a gradient was not finite
@@ -37,9 +50,11 @@ class Trainer {
   // Of the weights since the last call or the start; reads all of them.
   HalfHealth health();
 
-  // Share of the weights' gradients that are exactly 0 on samples that training never sees, in the precision of the
-  // training with the loss multiplied by scale; in fp32 if exact.
-  double zeroGradients(float scale, bool exact);
+  // Of the gradients on samples that training never sees, in the precision of the training with the weighted loss
+  // multiplied by scale; in fp32 if exact.
+  GradientShares gradientShares(float scale, bool exact);
+  // As the tensors are. Throws nn::DeviceError when parameters differ.
+  Types types();
 
   const nn::MemoryLedger& memory() const { return m_ledger; }
   const GradScaler& scaler() const { return m_scaler; }

@@ -13,6 +13,18 @@ WITH
   inside AS (
     SELECT r.name, r.start_ns, s.step
     FROM ranges r JOIN step s ON s.process_id = r.process_id AND r.start_ns >= s.start_ns AND r.start_ns < s.end_ns),
+  probe AS (  -- the gradients after the training: how many are 0, or inf or nan, at which scale
+    SELECT o.name AS how, CAST(op.value AS INTEGER) AS scale,
+           max(CASE WHEN i.name = 'gradients that are 0' THEN CAST(ip.value AS INTEGER) END) AS zero,
+           max(CASE WHEN i.name = 'gradients that are inf or nan' THEN CAST(ip.value AS INTEGER) END) AS non_finite
+    FROM ranges o JOIN range_payload op ON op.range_id = o.id
+         JOIN ranges i ON i.process_id = o.process_id AND i.thread_id = o.thread_id AND i.start_ns >= o.start_ns
+           AND i.start_ns < o.start_ns + o.duration_ns
+         JOIN range_payload ip ON ip.range_id = i.id
+    WHERE o.name IN ('gradients in fp32', 'gradients unscaled', 'gradients scaled')
+      AND i.name IN ('gradients that are 0', 'gradients that are inf or nan')
+    GROUP BY o.id),
+  exact AS (SELECT max(zero) AS zero FROM probe WHERE how = 'gradients in fp32'),
   launched AS (
     SELECT k.full_name AS kernel
     FROM kernels k JOIN api_calls a ON a.process_id = k.process_id AND a.correlation = k.correlation
@@ -41,5 +53,18 @@ UNION ALL
 SELECT 'weights, gradients and optimizer state are fp32: 16 bytes per parameter', count(DISTINCT bytes) = 1 AND count(*) = 4, group_concat(bytes)
 FROM (SELECT sum(bytes) AS bytes FROM allocations
       WHERE name GLOB '*layer [0-9]/weight' OR name GLOB '*layer [0-9]/weight.[mv]' GROUP BY category, name GLOB '*.v')
+UNION ALL
+SELECT 'gradients are looked at unscaled, at two scales, and in fp32; 16-bit products only', count(*) = 4 * :sixteen_bit, count(*) FROM probe
+UNION ALL
+SELECT 'without scaling fp16 loses gradients, bf16 none', CASE WHEN :unit = 2 THEN coalesce(max(p.zero), 0) > 2 * max(e.zero)
+         WHEN :unit = 3 THEN coalesce(max(p.zero), 0) < 1.2 * max(e.zero) ELSE 1 END, max(p.zero) || ' are 0, ' || max(e.zero) || ' in fp32'
+FROM probe p, exact e WHERE p.how = 'gradients unscaled'
+UNION ALL
+SELECT 'at a scale almost none is lost', coalesce(max(p.zero), 0) < 1.5 * max(e.zero) OR NOT :sixteen_bit, max(p.zero) || ' are 0, ' || max(e.zero) || ' in fp32'
+FROM probe p, exact e WHERE p.how = 'gradients scaled'
+UNION ALL
+SELECT 'at 2^40 gradients overflow in fp16 and not in bf16', CASE WHEN :unit = 2 THEN coalesce(max(non_finite), 0) > 0
+         WHEN :unit = 3 THEN coalesce(max(non_finite), -1) = 0 ELSE 1 END, max(non_finite)
+FROM probe WHERE scale = 1099511627776
 UNION ALL
 SELECT 'nothing was lost', count(*) = 0, group_concat(message, ' | ') FROM diagnostics WHERE severity = 'error';

@@ -11,6 +11,7 @@
 #include "workloads/nn/device.h"
 #include "workloads/nn/device_choice.h"
 #include "workloads/nn/error.h"
+#include "workloads/nn/number_option.h"
 #include "workloads/nn/operations.h"
 
 namespace plumb::calibrate {
@@ -51,7 +52,7 @@ int run(const std::vector<std::string>& arguments) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->capture_default_str();
   app.add_option("--seconds", seconds, "time of each measurement, about")
-      ->check(CLI::Range(0.0, 60.0))
+      ->check(nn::positiveNumber(1e-6, 60.0))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->capture_default_str();
   try {

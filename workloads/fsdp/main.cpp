@@ -71,10 +71,14 @@ int trainRank(const Options& options, const RankEnvironment& environment) {
     if (speaks) printStep(progress, trainer->memory());
   }
   if (speaks) printSummary(options, environment.worldSize, *trainer, progress);
-  std::vector<std::string> failed = failedChecks(options, environment.worldSize, *trainer, progress);
-  if (!options.save.empty() && !checkpointKeepsTheLoss(options, *trainer, speaks))
-    failed.push_back("the loaded checkpoint gives another loss");
-  for (const std::string& sentence : failed) fmt::print(stderr, "fsdp: rank {}: {}\n", environment.rank, sentence);
+  nn::Checks checks;
+  check(options, environment.worldSize, *trainer, progress, checks);
+  if (!options.save.empty())
+    checks.expect(checkpointKeepsTheLoss(options, *trainer, speaks), "the loaded checkpoint gives the same loss");
+  if (speaks) checks.print();
+  const std::vector<std::string> failed = checks.failures();
+  for (const std::string& claim : failed)
+    fmt::print(stderr, "fsdp: rank {}: it does not hold that {}\n", environment.rank, claim);
   return failed.empty() ? 0 : 1;
 }
 

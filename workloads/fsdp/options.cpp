@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "workloads/nn/number_option.h"
+
 namespace plumb::fsdp {
 namespace {
 
@@ -55,8 +57,10 @@ void addDistribution(CLI::App& app, Policy& p, Words& words) {
   CLI::Option_group& group = *app.add_option_group("Distribution");
   const CLI::IsMember dtype({"bf16", "fp16", "fp32"});
   group
-      .add_option("--parameter-dtype,--precision", words.parameterDtype,
-                  "of gathered weights, activations and matrix products; fp16 comes with a loss scale of 1024")
+      .add_option(
+          "--parameter-dtype,--precision", words.parameterDtype,
+          "of gathered weights, activations and matrix products; fp16 comes with a fixed loss scale of 1024, which "
+          "suits this model; the workload amp shows dynamic scaling")
       ->check(dtype)
       ->capture_default_str();
   CLI::Option* reduce =
@@ -108,7 +112,7 @@ void addOptions(CLI::App& app, Options& o, Words& words) {
   app.add_option("--batch", o.batch, "sequences per step, over all ranks")->check(positive)->capture_default_str();
   app.add_option("--seq", o.sequence, "tokens per sequence, a multiple of 8")->check(positive)->capture_default_str();
   app.add_option("--steps", o.steps, "training steps")->check(positive)->capture_default_str();
-  app.add_option("--lr", o.learningRate, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--lr", o.learningRate, "learning rate")->check(nn::positiveNumber())->capture_default_str();
   app.add_option("--seed", o.seed, "of the weights and the data")->capture_default_str();
   app.add_option("--device", words.device, "software is the CPU behind CUDA's interfaces")
       ->check(CLI::IsMember({"auto", "gpu", "software"}))

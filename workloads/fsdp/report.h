@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rank 0 prints.
+// What rank 0 prints, and what every rank checks.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "workloads/fsdp/options.h"
 #include "workloads/fsdp/trainer.h"
+#include "workloads/nn/checks.h"
 
 namespace plumb::fsdp {
 
@@ -32,8 +33,7 @@ void printHeader(const Options& options, int ranks);
 void printStep(const Progress& progress, const nn::MemoryLedger& memory);
 void printSummary(const Options& options, int ranks, const Trainer& trainer, const Progress& progress);
 
-// What a run promises and did not keep, a sentence each.
-std::vector<std::string> failedChecks(const Options& options, int ranks, const Trainer& trainer,
-                                      const Progress& progress);
+// What a run promises.
+void check(const Options& options, int ranks, const Trainer& trainer, const Progress& progress, nn::Checks& checks);
 
 }  // namespace plumb::fsdp

@@ -3,6 +3,7 @@
 // the file is complete, and says what is wrong with it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "tests/support/database.h"
@@ -16,6 +17,7 @@ constexpr int kKernels = 200;
 class CuptiFaults : public testing::Test {
  protected:
   void record(const std::string& faults, bool byGraphs = false) {
+    std::filesystem::remove(file);
     Command command;
     command.arguments = {PLUMB_BUILD_DIR "/bin/plumb-launch",
                          "record",
@@ -75,9 +77,12 @@ TEST_F(CuptiFaults, KernelsThatEndBeforeTheyStartAreKeptFlaggedAndCounted) {
 }
 
 TEST_F(CuptiFaults, AShiftedEpochIsADiagnosisAndNoEmptyLane) {
-  record("shifted_epoch:by=86400");
-  EXPECT_EQ(kernels(), kKernels);
-  EXPECT_GE(said("bad_time"), 1);
+  for (const char* shift : {"shifted_epoch", "shifted_epoch:by=60", "shifted_epoch:by=86400"}) {
+    record(shift);
+    EXPECT_EQ(kernels(), kKernels) << shift;
+    EXPECT_EQ(kernels("flags & 1"), kKernels) << shift;
+    EXPECT_GE(said("bad_time"), 1) << shift;
+  }
 }
 
 TEST_F(CuptiFaults, AKernelThatStartsBeforeItsLaunchKeepsItsLaunch) {
@@ -89,6 +94,7 @@ TEST_F(CuptiFaults, KernelsWithoutANameHaveAPlaceholder) {
   record("no_names");
   EXPECT_EQ(kernels(), kKernels);
   EXPECT_EQ(number("SELECT count(*) FROM kernels WHERE name LIKE '%kernel%'"), kKernels);
+  EXPECT_EQ(number("SELECT count FROM diagnostic WHERE code = 'unnamed_kernel' AND severity = 'warning'"), kKernels);
 }
 
 TEST_F(CuptiFaults, CallsOfUnknownThreadsAreKept) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every lesson on the software device: alone, under `plumb record` with its truth.sql, and with wrong arguments.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,14 +62,19 @@ Outcome runLesson(const std::string& name, std::vector<std::string> arguments, c
   return run(command);
 }
 
-void expectTruth(const std::string& file, const std::string& recording,
-                 const std::map<std::string, int64_t>& parameters) {
+// What of truth.sql does not hold on the recording.
+std::vector<std::string> untrue(const std::string& file, const std::string& recording,
+                                const std::map<std::string, int64_t>& parameters) {
   std::ostringstream truth;
   truth << std::ifstream(PLUMB_SOURCE_DIR "/workloads/lessons/" + file).rdbuf();
-  ASSERT_FALSE(truth.str().empty()) << file;
+  EXPECT_FALSE(truth.str().empty()) << file;
   const auto rows = Database(recording).rows(truth.str(), parameters);
   EXPECT_GE(rows.size(), 4u);
-  for (const auto& row : rows) EXPECT_EQ(row[1], "1") << file << ": " << row[0] << " (" << row[2] << ")";
+  std::vector<std::string> wrong;
+  for (const auto& row : rows) {
+    if (row[1] != "1") wrong.push_back(file + ": " + row[0] + " (" + row[2] + ")");
+  }
+  return wrong;
 }
 
 void expectOneSentence(const Outcome& outcome, const std::string& lesson) {
@@ -88,12 +94,17 @@ TEST_P(Lessons, PrintsItsTableAndItsNumbersPassItsOwnChecks) {
   EXPECT_EQ(outcome.errors, "");
 }
 
+// Some of it are times, which other programs on the machine can break: it is recorded up to three times.
 TEST_P(Lessons, WhatItShowsIsInItsRecording) {
-  const TemporaryFolder folder;
-  const std::string recording = folder.file("lesson.sqlite");
-  const Outcome outcome = runLesson(GetParam().name, GetParam().arguments, recording, GetParam().environment);
-  EXPECT_EQ(outcome.exitCode, 0) << outcome.output << outcome.errors;
-  expectTruth(GetParam().name + "/truth.sql", recording, GetParam().parameters);
+  std::vector<std::string> wrong = {"not recorded"};
+  for (int attempt = 0; attempt < 3 && !wrong.empty(); ++attempt) {
+    const TemporaryFolder folder;
+    const std::string recording = folder.file("lesson.sqlite");
+    const Outcome outcome = runLesson(GetParam().name, GetParam().arguments, recording, GetParam().environment);
+    ASSERT_EQ(outcome.exitCode, 0) << outcome.output << outcome.errors;
+    wrong = untrue(GetParam().name + "/truth.sql", recording, GetParam().parameters);
+  }
+  EXPECT_THAT(wrong, testing::IsEmpty());
 }
 
 TEST_P(Lessons, HelpSaysWhatItShows) {
@@ -125,7 +136,22 @@ TEST(MissingRank, EndsTheOthersWithASentenceThatNamesItAndTheCollective) {
                                  ": AllReduce 4 of 65536 floats timed out after 1.5 s: rank 2 has not entered it";
     EXPECT_NE(outcome.errors.find(sentence), std::string::npos) << outcome.errors;
   }
-  expectTruth("faults/truth_missing_rank.sql", recording, {{":ranks", 3}, {":timeout_ms", 1500}});
+  EXPECT_THAT(untrue("faults/truth_missing_rank.sql", recording, {{":ranks", 3}, {":timeout_ms", 1500}}),
+              testing::IsEmpty());
+}
+
+// However busy the machine is.
+TEST(WrongResults, FailALesson) {
+  const Outcome outcome = runLesson("small_kernels", {"--layers", "1"}, "",
+                                    {{"LD_PRELOAD", PLUMB_BUILD_DIR "/tests/lessons_wrong_results.so"}});
+  EXPECT_EQ(outcome.exitCode, 1) << outcome.output << outcome.errors;
+  EXPECT_NE(outcome.output.find("\nFAILED  batch 64: both give the same result"), std::string::npos) << outcome.output;
+}
+
+TEST(Timing, WorkThatIsTooShortToCompareIsNotJudged) {
+  const Outcome outcome = runLesson("timing", {"--largest", "64"});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output << outcome.errors;
+  EXPECT_NE(outcome.output.find("too short to compare the three ways"), std::string::npos) << outcome.output;
 }
 
 TEST(Faults, FourRanksFindTheSameCulprit) {

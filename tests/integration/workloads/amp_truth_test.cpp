@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
     Precisions, AmpTruth,
     testing::Values(Case{"Fp32", {"--precision", "fp32"}, 0, false}, Case{"Tf32", {"--precision", "tf32"}, 1, false},
                     Case{"Fp16", {"--precision", "fp16", "--initial-scale", "1024"}, 2, true},
-                    Case{"Fp16Overflow", {"--precision", "fp16", "--initial-scale", "16777216"}, 2, true},
+                    Case{"Fp16Overflow", {"--precision", "fp16", "--initial-scale", "1099511627776"}, 2, true},
                     Case{"Bf16", {"--precision", "bf16"}, 3, false},
                     Case{"WrongBf16Scaler", {"--wrong", "bf16-scaler"}, 3, true},
                     Case{"WrongFp16NoScaler", {"--wrong", "fp16-no-scaler"}, 2, false}),

@@ -28,22 +28,6 @@ void Table::print() const {
   }
 }
 
-void Checks::expect(bool passed, std::string claim, std::string measured) {
-  m_checks.push_back({passed, std::move(claim), std::move(measured)});
-}
-
-bool Checks::print() const {
-  bool all = true;
-  if (m_checks.empty()) return all;
-  fmt::print("\n");
-  for (const Check& check : m_checks) {
-    fmt::print("{}  {}{}\n", check.passed ? "ok    " : "FAILED", check.claim,
-               check.measured.empty() ? "" : fmt::format(" ({})", check.measured));
-    all &= check.passed;
-  }
-  return all;
-}
-
 bool onGpu() { return nn::kernelsAreForGpu(); }
 
 namespace {

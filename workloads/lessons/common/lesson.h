@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every lesson shares: the command line, the choice of the device, a table, and checks of its own numbers that
-// decide the exit code.
+// What every lesson shares: the command line, the choice of the device, a table, and the checks of its own numbers.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/nn/checks.h"
 #include "workloads/nn/device_choice.h"
 
 namespace plumb::lessons {
@@ -24,21 +24,8 @@ class Table {
   std::vector<std::vector<std::string>> m_rows;
 };
 
-// What the lesson's numbers must satisfy. Each is printed with its verdict at the end.
-class Checks {
- public:
-  void expect(bool passed, std::string claim, std::string measured = "");
-  // True when all passed.
-  bool print() const;
-
- private:
-  struct Check {
-    bool passed;
-    std::string claim;
-    std::string measured;
-  };
-  std::vector<Check> m_checks;
-};
+using nn::Checks;
+using nn::TimeClaim;
 
 struct Lesson {
   std::string name;                           // the program's

@@ -8,7 +8,7 @@
 
 #include "workloads/softcuda/cublas/arithmetic.h"
 #include "workloads/softcuda/cublas/handle.h"
-#include "workloads/softcuda/cublas/unsupported.h"
+#include "workloads/softcuda/unsupported.h"
 
 namespace softcublas {
 namespace {
@@ -43,11 +43,11 @@ cublasStatus_t launch(const GemmCall& call) {
   if (!arithmetic || !ab || !c || call.a_type != call.b_type || !supported(*arithmetic, *ab, *c)) {
     const std::string what = "types A " + std::to_string(call.a_type) + ", B " + std::to_string(call.b_type) + ", C " +
                              std::to_string(call.c_type) + ", compute type " + std::to_string(call.compute);
-    reportUnsupported(call.name, what.c_str());
+    softcuda::reportUnsupported(call.name, what.c_str());
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   if (std::max({call.m, call.n, call.k, call.lda, call.ldb, call.ldc, call.batch}) > INT_MAX) {
-    reportUnsupported(call.name, "a dimension above 2^31 - 1");
+    softcuda::reportUnsupported(call.name, "a dimension above 2^31 - 1");
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   if (call.m == 0 || call.n == 0 || call.batch == 0) {

@@ -8,7 +8,7 @@
 #include "workloads/softcuda/cublas/arithmetic.h"
 #include "workloads/softcuda/cublas/lt_descriptors.h"
 #include "workloads/softcuda/cublas/status.h"
-#include "workloads/softcuda/cublas/unsupported.h"
+#include "workloads/softcuda/unsupported.h"
 
 using namespace softcublas;
 
@@ -21,7 +21,7 @@ constexpr uint32_t kRelu = CUBLASLT_EPILOGUE_RELU;
 constexpr uint32_t kGelu = CUBLASLT_EPILOGUE_GELU;
 
 cublasStatus_t refuse(const char* what) {
-  reportUnsupported("cublasLtMatmul", what);
+  softcuda::reportUnsupported("cublasLtMatmul", what);
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cublas_v2.h>
+// What cuBLAS and cuBLASLt declare and the software device has not. PLUMB_STUBS: the generated list.
+#include "workloads/softcuda/unsupported.h"
 
-#include "workloads/softcuda/cublas/unsupported.h"
-
-// What every generated stub returns.
-extern "C" int softcublas_unimplemented(const char* call) {
-  softcublas::reportUnsupported(call, "called");
-  return CUBLAS_STATUS_NOT_SUPPORTED;
+namespace {
+int softcuda_stub_result(const char* call) {
+  softcuda::reportUnsupported(call);
+  return 15;  // CUBLAS_STATUS_NOT_SUPPORTED; the headers would contradict the definitions below
 }
+}  // namespace
+
+#include PLUMB_STUBS

@@ -31,6 +31,23 @@ LiveNodes& liveNodes() {
   return *instance;
 }
 
+// The captures that refuses() is true of become void; whether there are any.
+template <class Refuses>
+bool voidCaptures(Refuses&& refuses) {
+  ActiveCaptures& all = active();
+  if (all.count.load(std::memory_order_relaxed) == 0) return false;
+  std::lock_guard lock(all.mutex);
+  bool any = false;
+  for (Capture* capture : all.captures) {
+    if (!refuses(*capture)) continue;
+    capture->invalidate();
+    any = true;
+  }
+  return any;
+}
+
+constinit thread_local cudaStreamCaptureMode t_mode = cudaStreamCaptureModeGlobal;
+
 }  // namespace
 
 uint64_t nextGraphId() {
@@ -65,7 +82,7 @@ void emitGraphNode(uint32_t kind, const GraphNode& node) {
 }
 
 Capture::Capture(const Stream& origin, cudaStreamCaptureMode mode)
-    : m_origin(&origin), m_mode(mode), m_id(nextGraphId()) {
+    : m_origin(&origin), m_mode(mode), m_id(nextGraphId()), m_blocking(origin.blocking()) {
   std::lock_guard lock(active().mutex);
   active().captures.push_back(this);
   active().count = active().captures.size();
@@ -78,21 +95,24 @@ Capture::~Capture() {
 }
 
 bool captureForbidsThisCall() {
-  ActiveCaptures& all = active();
-  if (all.count.load(std::memory_order_relaxed) == 0) return false;
-  std::lock_guard lock(all.mutex);
-  bool forbidden = false;
-  for (Capture* capture : all.captures) {
-    if (!capture->forbidsUnsafeCalls()) continue;
-    capture->invalidate();
-    forbidden = true;
-  }
-  return forbidden;
+  return voidCaptures([](const Capture& capture) { return capture.forbidsUnsafeCalls(); });
+}
+
+bool captureForbidsWaitingForTheDevice() {
+  return voidCaptures([](const Capture&) { return true; });
+}
+
+bool captureBarsLegacyStream(LegacyUse use) {
+  if (use == LegacyUse::kWork) return voidCaptures([](const Capture& capture) { return capture.barsLegacyStream(); });
+  std::lock_guard lock(active().mutex);
+  const auto& all = active().captures;
+  return std::any_of(all.begin(), all.end(), [](const Capture* capture) { return capture->barsLegacyStream(); });
 }
 
 bool Capture::forbidsUnsafeCalls() const {
-  return m_mode == cudaStreamCaptureModeGlobal ||
-         (m_mode == cudaStreamCaptureModeThreadLocal && m_thread == std::this_thread::get_id());
+  if (t_mode == cudaStreamCaptureModeRelaxed || m_mode == cudaStreamCaptureModeRelaxed) return false;
+  if (m_thread == std::this_thread::get_id()) return true;
+  return m_mode == cudaStreamCaptureModeGlobal && t_mode == cudaStreamCaptureModeGlobal;
 }
 
 void Capture::add(const Stream& stream, cudaGraphNodeType type, std::function<void(Stream&)> run) {
@@ -106,6 +126,7 @@ void Capture::join(Stream& stream) {
   if (&stream == m_origin || std::find(m_streams.begin(), m_streams.end(), &stream) != m_streams.end()) return;
   stream.retain();
   m_streams.push_back(&stream);
+  if (stream.blocking()) m_blocking = true;
   m_notJoinedBack.insert(&stream);
 }
 
@@ -131,6 +152,16 @@ cudaError_t Capture::end(const Stream& stream, GraphNodes* nodes) {
 }
 
 }  // namespace softcuda
+
+extern "C" cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  using namespace softcuda;
+  return SOFTCUDA_CALL(cudaThreadExchangeStreamCaptureMode, v10010, {
+    if (!mode || *mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed)
+      return cudaErrorInvalidValue;
+    std::swap(t_mode, *mode);
+    return cudaSuccess;
+  });
+}
 
 extern "C" uint64_t softcuda_graph_node_id(cudaGraphNode_t node) {
   std::lock_guard lock(softcuda::liveNodes().mutex);

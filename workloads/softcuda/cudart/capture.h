@@ -44,6 +44,7 @@ class Capture {
   uint64_t id() const { return m_id; }
   bool invalid() const { return m_invalid; }
   bool forbidsUnsafeCalls() const;  // of the calling thread
+  bool barsLegacyStream() const { return m_blocking; }
 
   // Ends it on every stream. Why it cannot become a graph, else success and the nodes.
   cudaError_t end(const Stream& stream, GraphNodes* nodes);
@@ -54,6 +55,7 @@ class Capture {
   const std::thread::id m_thread = std::this_thread::get_id();
   const uint64_t m_id;
   std::atomic<bool> m_invalid{false};
+  std::atomic<bool> m_blocking;  // one of its streams is not cudaStreamNonBlocking
   std::mutex m_mutex;
   GraphNodes m_nodes;
   std::vector<Stream*> m_streams;  // that joined; counted references
@@ -61,8 +63,17 @@ class Capture {
 };
 
 // True, and the captures concerned are void, if a call that must not happen during a capture is made: by any thread
-// during a global capture, by the capturing thread during a thread-local one.
+// during a global capture, by the capturing thread during a thread-local one; less of that where
+// cudaThreadExchangeStreamCaptureMode says so.
 bool captureForbidsThisCall();
+
+// True, and all captures are void: no one can wait for the device while work is captured.
+bool captureForbidsWaitingForTheDevice();
+
+enum class LegacyUse { kWork, kQuestion };
+// The legacy default stream waits for all blocking streams, which is impossible while one of them is captured, in
+// whatever mode: true, and, if work was meant to be queued, those captures are void.
+bool captureBarsLegacyStream(LegacyUse use);
 
 // Ids of graphs, executable graphs and nodes are from one sequence.
 uint64_t nextGraphId();

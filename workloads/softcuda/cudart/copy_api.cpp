@@ -98,7 +98,7 @@ uint8_t copyKindOf(const Place& to, const Place& from) {
 cudaError_t copy(ApiCall& call, const Area& to, const Area& from, const Extent& extent, cudaMemcpyKind kind,
                  cudaStream_t handle, bool async) {
   const StreamRef stream = findStream(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (const cudaError_t error = refuseWork(stream)) return error;
   if (extent.bytes() == 0) return cudaSuccess;
   if (!to.address || !from.address || to.pitch < extent.width || from.pitch < extent.width)
     return cudaErrorInvalidValue;
@@ -122,21 +122,24 @@ cudaError_t copy(ApiCall& call, const Area& to, const Area& from, const Extent& 
     });
     return cudaSuccess;
   }
+  const bool hostWaits = async ? pageable : event.copy.copy_kind != kDeviceToDevice;
+  if (!async && hostWaits && captureForbidsThisCall()) return cudaErrorStreamCaptureUnsupported;
   const uint64_t sequence = submit(*stream, cudaGraphNodeTypeMemcpy, [event, to, from, extent](Stream&) mutable {
     timed(event, [&] { copyRows(to, from, extent); });
   });
-  const bool hostWaits = async ? pageable : event.copy.copy_kind != kDeviceToDevice;
   if (hostWaits) stream->wait(sequence);
   return stickyError();
 }
 
 cudaError_t set(ApiCall& call, const Area& area, const Extent& extent, int value, cudaStream_t handle, bool async) {
   const StreamRef stream = findStream(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (const cudaError_t error = refuseWork(stream)) return error;
   if (extent.bytes() == 0) return cudaSuccess;
   if (!area.address || area.pitch < extent.width) return cudaErrorInvalidValue;
   const Place place = classify(area.address, span(area, extent));
   if (place.kind == kPageable || !place.inBounds) return cudaErrorInvalidValue;
+  const bool hostWaits = !async && place.kind == kPinned;
+  if (hostWaits && captureForbidsThisCall()) return cudaErrorStreamCaptureUnsupported;
   SoftcudaEvent event = deviceEvent(call, *stream, SOFTCUDA_EVENT_SET, async);
   event.set.bytes = extent.bytes();
   event.set.value = static_cast<uint32_t>(value & 0xff);
@@ -153,7 +156,7 @@ cudaError_t set(ApiCall& call, const Area& area, const Extent& extent, int value
       }
     });
   });
-  if (!async && place.kind == kPinned) stream->wait(sequence);
+  if (hostWaits) stream->wait(sequence);
   return cudaSuccess;
 }
 

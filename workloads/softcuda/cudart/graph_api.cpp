@@ -104,6 +104,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
     const StreamRef found = findStream(stream);
     if (!found) return cudaErrorInvalidResourceHandle;
     if (!pCaptureStatus) return cudaErrorInvalidValue;
+    if (isLegacy(*found) && captureBarsLegacyStream(LegacyUse::kQuestion)) return cudaErrorStreamCaptureImplicit;
     const auto capture = found->capture();
     *pCaptureStatus = !capture             ? cudaStreamCaptureStatusNone
                       : capture->invalid() ? cudaStreamCaptureStatusInvalidated
@@ -121,6 +122,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
     const StreamRef found = findStream(stream);
     if (!found) return cudaErrorInvalidResourceHandle;
     if (!captureStatus_out) return cudaErrorInvalidValue;
+    if (isLegacy(*found) && captureBarsLegacyStream(LegacyUse::kQuestion)) return cudaErrorStreamCaptureImplicit;
     const auto capture = found->capture();
     *captureStatus_out = !capture             ? cudaStreamCaptureStatusNone
                          : capture->invalid() ? cudaStreamCaptureStatusInvalidated
@@ -147,7 +149,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
     auto graph = executables().find(graphExec);
     const StreamRef found = findStream(stream);
     if (!graph) return cudaErrorInvalidValue;
-    if (!found) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseWork(found)) return error;
     if (found->capture()) return softcuda_unsupported("cudaGraphLaunch into a stream capture");
     submit(*found, [graph = std::move(graph), correlation = call.correlation(), queued = call.startNs()](Stream& self) {
       runGraph(*graph, self, correlation, queued);
@@ -159,7 +161,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
 cudaError_t cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t stream) {
   return SOFTCUDA_CALL(cudaGraphUpload, v10000, {
     if (!executables().find(graphExec)) return cudaErrorInvalidValue;
-    return findStream(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    return refuseWork(findStream(stream));
   });
 }
 

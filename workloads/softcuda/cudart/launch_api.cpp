@@ -116,7 +116,7 @@ cudaError_t launch(ApiCall& call, RegisteredKernel* kernel, dim3 grid, dim3 bloc
   if (!code) return cudaErrorInvalidDeviceFunction;
   if (code->argument_count > kMaxArguments || (code->argument_count > 0 && !arguments)) return cudaErrorInvalidValue;
   const StreamRef stream = findStream(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (const cudaError_t error = refuseWork(stream)) return error;
   LaunchRecord record{
       call.correlation(), call.startNs(), kernel->name.c_str(), {grid, block, static_cast<uint32_t>(sharedBytes)}};
   record.cooperative = cooperative;
@@ -176,7 +176,7 @@ cudaError_t libraryLaunch(cudaStream_t handle, const SoftcudaKernelInfo& info, Q
                driver ? "cuLaunchKernelEx" : "cudaLaunchKernelExC", info.name);
   if (const cudaError_t error = stickyError(); error != cudaSuccess) return remember(call.finish(error));
   const StreamRef stream = findStream(handle);
-  if (!stream) return remember(call.finish(cudaErrorInvalidResourceHandle));
+  if (const cudaError_t error = refuseWork(stream)) return remember(call.finish(error));
   const LaunchRecord record{
       call.correlation(),       call.startNs(),           info.name, {info.grid, info.block, info.dynamic_shared_bytes},
       info.static_shared_bytes, info.registers_per_thread};
@@ -234,7 +234,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userD
   return SOFTCUDA_CALL(cudaLaunchHostFunc, v10000, {
     if (!fn) return cudaErrorInvalidValue;
     const StreamRef found = findStream(stream);
-    if (!found) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseWork(found)) return error;
     submit(*found, cudaGraphNodeTypeHost, [fn, userData](Stream&) { runHostFunction(fn, userData); });
     return cudaSuccess;
   });

@@ -37,7 +37,7 @@ cudaError_t cudaMemPrefetchAsync(const void* devPtr, size_t count, cudaMemLocati
                                  cudaStream_t stream) {
   return SOFTCUDA_CALL(cudaMemPrefetchAsync, v12020, {
     if (flags != 0 || count == 0 || !managedRange(devPtr, count)) return cudaErrorInvalidValue;
-    if (!findStream(stream)) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseWork(findStream(stream))) return error;
     return checkLocation(location);
   });
 }
@@ -53,7 +53,7 @@ cudaError_t cudaMemAdvise(const void* devPtr, size_t count, cudaMemoryAdvise adv
 
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* devPtr, size_t, unsigned int flags) {
   return SOFTCUDA_CALL(cudaStreamAttachMemAsync, v6000, {
-    if (!findStream(stream)) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseWork(findStream(stream))) return error;
     const bool known = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle;
     return known && managedRange(devPtr, 1) ? cudaSuccess : cudaErrorInvalidValue;
   });

@@ -131,6 +131,7 @@ cudaError_t cudaFreeHost(void* ptr) {
 cudaError_t cudaHostRegister(void* ptr, size_t size, unsigned int) {
   return SOFTCUDA_CALL(cudaHostRegister, v4000, {
     if (!ptr || size == 0) return cudaErrorInvalidValue;
+    if (captureForbidsThisCall()) return cudaErrorStreamCaptureUnsupported;
     return registerHost(ptr, size) ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
   });
 }
@@ -186,7 +187,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 static cudaError_t allocateAsync(ApiCall& call, void** devPtr, size_t size, cudaMemPool_t pool, cudaStream_t handle) {
   if (!devPtr) return cudaErrorInvalidValue;
   const StreamRef stream = findStream(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (const cudaError_t error = refuseWork(stream)) return error;
   *devPtr = nullptr;
   if (size == 0) return cudaSuccess;
   if (stream->capture()) {
@@ -216,7 +217,7 @@ cudaError_t cudaMallocFromPoolAsync(void** ptr, size_t size, cudaMemPool_t memPo
 cudaError_t cudaFreeAsync(void* devPtr, cudaStream_t hStream) {
   return SOFTCUDA_CALL(cudaFreeAsync, v11020, {
     const StreamRef stream = findStream(hStream);
-    if (!stream) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseWork(stream)) return error;
     if (!devPtr) return cudaSuccess;
     const bool ofGraph = ownedByGraph(devPtr);
     if (stream->capture() && !ofGraph) return cudaErrorInvalidValue;

@@ -16,15 +16,6 @@ cudaError_t cudaProfilerStop(void) {
   return SOFTCUDA_PASSIVE_CALL(cudaProfilerStop, v4000, { return cudaSuccess; });
 }
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  static constinit thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
-  return SOFTCUDA_CALL(cudaThreadExchangeStreamCaptureMode, v10010, {
-    if (!mode) return cudaErrorInvalidValue;
-    *mode = std::exchange(current, *mode);
-    return cudaSuccess;
-  });
-}
-
 cudaError_t cudaFuncSetCacheConfig(const void* func, cudaFuncCache) {
   return SOFTCUDA_CALL(cudaFuncSetCacheConfig, v3020,
                        { return findKernel(func) ? cudaSuccess : cudaErrorInvalidDeviceFunction; });

@@ -231,6 +231,15 @@ StreamRef findStream(cudaStream_t handle) {
   return StreamRef(stream);
 }
 
+cudaError_t refuseWork(const StreamRef& stream) {
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (isLegacy(*stream)) {
+    return captureBarsLegacyStream(LegacyUse::kWork) ? cudaErrorStreamCaptureImplicit : cudaSuccess;
+  }
+  const auto capture = stream->capture();
+  return capture && capture->invalid() ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+}
+
 static Stream* addStream(unsigned flags, int priority, uint32_t id) {
   StreamTable& all = table();
   auto* stream = new Stream(id, (flags & cudaStreamNonBlocking) == 0, priority, flags);

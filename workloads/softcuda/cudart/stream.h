@@ -151,6 +151,11 @@ class StreamRef {
 };
 
 StreamRef findStream(cudaStream_t handle);
+
+// Why no work can be given to the stream now, else success: there is none (cudaErrorInvalidResourceHandle), its capture
+// is void (cudaErrorStreamCaptureInvalidated), or it is the legacy default stream while a blocking stream is captured
+// (cudaErrorStreamCaptureImplicit).
+cudaError_t refuseWork(const StreamRef& stream);
 cudaStream_t createStream(unsigned flags, int priority);
 cudaStream_t createHiddenStream();  // unknown to libcupti
 bool destroyStream(cudaStream_t handle);

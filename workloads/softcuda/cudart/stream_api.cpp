@@ -90,7 +90,8 @@ void emitSynchronization(const ApiCall& call, SynchronizationType type, uint32_t
 cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle) {
   EventPtr event = findEvent(handle);
   const StreamRef stream = findStream(streamHandle);
-  if (!event || !stream) return cudaErrorInvalidResourceHandle;
+  if (!event) return cudaErrorInvalidResourceHandle;
+  if (const cudaError_t error = refuseWork(stream)) return error;
   if (const auto capture = stream->capture()) {
     std::lock_guard lock(event->mutex);
     event->capture = capture;
@@ -268,6 +269,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     const StreamRef found = findStream(stream);
     if (!found) return cudaErrorInvalidResourceHandle;
     if (const cudaError_t error = refuseCaptured(found->capture(), cudaErrorStreamCaptureUnsupported)) return error;
+    if (const cudaError_t error = refuseWork(found)) return error;
     found->wait(isLegacy(*found) ? submit(*found, [](Stream&) {}) : found->submitted());
     emitSynchronization(call, kStreamSync, found->id(), 0);
     return stickyError();
@@ -279,13 +281,14 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
     const StreamRef found = findStream(stream);
     if (!found) return cudaErrorInvalidResourceHandle;
     if (const cudaError_t error = refuseCaptured(found->capture(), cudaErrorStreamCaptureUnsupported)) return error;
+    if (const cudaError_t error = refuseWork(found)) return error;
     return found->completed(found->submitted()) ? stickyError() : cudaErrorNotReady;
   });
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
   return SOFTCUDA_CALL(cudaDeviceSynchronize, v3020, {
-    if (captureForbidsThisCall()) return cudaErrorStreamCaptureUnsupported;
+    if (captureForbidsWaitingForTheDevice()) return cudaErrorStreamCaptureUnsupported;
     synchronizeAll();
     emitSynchronization(call, kContextSync, 0, 0);
     return stickyError();
@@ -297,7 +300,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (flags != cudaEventWaitDefault) return cudaErrorInvalidValue;
     const StreamRef found = findStream(stream);
     const EventPtr waited = findEvent(event);
-    if (!found || !waited) return cudaErrorInvalidResourceHandle;
+    if (!waited) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuseWork(found)) return error;
     if (const auto capture = captureOf(*waited); capture || found->capture()) {
       return waitInCapture(*found, *waited, capture);
     }

@@ -94,42 +94,54 @@ TEST(AmpTrainer, LearnsInEveryPrecisionAndEvaluatesAlike) {
 
 TEST(AmpTrainer, AnOverflowOfFp16SkipsTheStepAndHalvesTheScale) {
   amp::Options options = small(amp::Precision::kFloat16);
-  options.initialScale = 16777216.0f;
+  options.initialScale = 1099511627776.0f;  // 2^40
   amp::Trainer trainer(options);
   const float before = trainer.evaluate();
   ASSERT_TRUE(trainer.step(0).skipped);
-  EXPECT_EQ(trainer.scaler().scale(), 8388608.0f);
+  EXPECT_EQ(trainer.scaler().scale(), 549755813888.0f);
   EXPECT_EQ(trainer.evaluate(), before) << "a skipped step leaves the weights alone";
   int step = 1;
   while (step < 40 && trainer.step(step).skipped) ++step;
   EXPECT_EQ(trainer.scaler().skippedSteps(), step);
-  EXPECT_EQ(trainer.scaler().scale(), std::ldexp(16777216.0f, -step));
+  EXPECT_EQ(trainer.scaler().scale(), std::ldexp(1099511627776.0f, -step));
   EXPECT_NE(trainer.evaluate(), before);
 }
 
 TEST(AmpTrainer, SmallGradientsUnderflowInFp16UnlessTheLossIsScaled) {
   amp::Trainer trainer(small(amp::Precision::kFloat16));
-  constexpr float kSmallLoss = 1.0f / (1 << 18);  // as if the loss were this much smaller
-  const double exact = trainer.zeroGradients(kSmallLoss, true);
-  const double unscaled = trainer.zeroGradients(kSmallLoss, false);
-  const double scaled = trainer.zeroGradients(kSmallLoss * (1 << 18), false);
-  EXPECT_GT(unscaled, exact + 0.1);
-  EXPECT_NEAR(scaled, exact, 0.02);
+  const double exact = trainer.gradientShares(1.0f, true).zero;
+  EXPECT_GT(trainer.gradientShares(1.0f, false).zero, exact + 0.2);
+  EXPECT_NEAR(trainer.gradientShares(65536.0f, false).zero, exact, 0.01);
   amp::Trainer bfloat(small(amp::Precision::kBfloat16));
-  EXPECT_NEAR(bfloat.zeroGradients(kSmallLoss, false), exact, 0.02) << "bf16 has the range of fp32";
+  EXPECT_NEAR(bfloat.gradientShares(1.0f, false).zero, exact, 0.02) << "bf16 has the range of fp32";
+}
+
+TEST(AmpTrainer, LargeScalesOverflowInFp16Only) {
+  constexpr float kLarge = 1099511627776.0f;  // 2^40
+  amp::Trainer trainer(small(amp::Precision::kFloat16));
+  EXPECT_GT(trainer.gradientShares(kLarge, false).nonFinite, 0.0);
+  EXPECT_EQ(trainer.gradientShares(65536.0f, false).nonFinite, 0.0);
+  EXPECT_EQ(trainer.gradientShares(kLarge, true).nonFinite, 0.0);
+  amp::Trainer bfloat(small(amp::Precision::kBfloat16));
+  EXPECT_EQ(bfloat.gradientShares(kLarge, false).nonFinite, 0.0);
+}
+
+float trainedWith(amp::Mistake mistake, int hidden = 64) {
+  amp::Options options = small(amp::Precision::kFloat16);
+  options.hidden = hidden;
+  options.mistake = mistake;
+  amp::Trainer trainer(options);
+  for (int step = 0; step < options.steps; ++step) trainer.step(step);
+  return trainer.evaluate();
 }
 
 TEST(AmpTrainer, AModelThatIsHalfAsAWholeTrainsWorse) {
-  const auto trained = [](amp::Mistake mistake) {
-    amp::Options options = small(amp::Precision::kFloat16);
-    options.mistake = mistake;
-    amp::Trainer trainer(options);
-    for (int step = 0; step < options.steps; ++step) trainer.step(step);
-    return trainer.evaluate();
-  };
-  const float good = trained(amp::Mistake::kNone);
-  EXPECT_FALSE(trained(amp::Mistake::kHalfModel) < 1.5f * good) << "larger, or nan";
-  EXPECT_NEAR(trained(amp::Mistake::kFloat16WithoutScaler), good, 0.2f * good) << "these gradients are large enough";
+  const float good = trainedWith(amp::Mistake::kNone);
+  EXPECT_FALSE(trainedWith(amp::Mistake::kHalfModel) < 1.5f * good) << "larger, or nan";
+}
+
+TEST(AmpTrainer, Fp16WithoutAScalerLearnsLess) {
+  EXPECT_GT(trainedWith(amp::Mistake::kFloat16WithoutScaler, 256), 1.2f * trainedWith(amp::Mistake::kNone, 256));
 }
 
 TEST(AmpTrainer, FreesEverythingOfAStep) {

@@ -36,6 +36,12 @@ TEST(Calibrate, WrongArgumentsAreOneSentenceAndExitCodeTwo) {
   EXPECT_EQ(outcome.exitCode, 2);
   EXPECT_EQ(outcome.output, "");
   EXPECT_THAT(outcome.errors, HasSubstr("--device"));
+  for (const char* value : {"nan", "inf", "-1", "0", "1e999", "61"}) {
+    const Outcome refused = calibrate({std::string("--seconds=") + value});
+    EXPECT_EQ(refused.exitCode, 2) << value;
+    EXPECT_EQ(refused.output, "") << value;
+    EXPECT_THAT(refused.errors, HasSubstr(std::string("--seconds: ") + value + " is not a number from")) << value;
+  }
 }
 
 TEST(DeviceChoice, AskingForAGpuWhereThereIsNoneIsExplained) {

@@ -97,6 +97,31 @@ TEST(FsdpProgram, SaysItsCountsAndItsMemoryByHandAndAsAllocated) {
   EXPECT_EQ(lines, 6);
 }
 
+TEST(FsdpProgram, ChecksItsNumbers) {
+  TemporaryFolder folder;
+  const Outcome outcome = run(fsdp({"--ranks", "2", "--steps", "10", "--save", folder.file("model")}));
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output << outcome.errors;
+  for (const char* claim : {"the last step's collectives are those", "the peak of memory is the one calculated by hand",
+                            "every loss is finite", "the loss falls", "the loaded checkpoint gives the same loss"})
+    EXPECT_THAT(outcome.output, HasSubstr(std::string("ok      ") + claim));
+}
+
+// A learning rate at which the training blows up.
+TEST(FsdpProgram, AFailedCheckIsExitCodeOne) {
+  const Outcome outcome = run(fsdp({"--ranks", "1", "--steps", "4", "--lr", "1e30"}));
+  EXPECT_EQ(outcome.exitCode, 1) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("\nFAILED  every loss is finite"));
+  EXPECT_THAT(outcome.errors, HasSubstr("fsdp: rank 0: it does not hold that every loss is finite"));
+}
+
+// fp16 has a fixed scale here, and says so.
+TEST(FsdpProgram, Fp16SaysThatItsLossScaleIsFixed) {
+  const Outcome outcome = run(fsdp({"--ranks", "1", "--steps", "1", "--precision", "fp16"}));
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("fixed loss scale 1024"));
+  EXPECT_THAT(run(fsdp({"--help"})).output, ContainsRegex("fixed +loss +scale +of +1024|fixed loss scale"));
+}
+
 TEST(FsdpProgram, IsARankOfARunThatTorchrunStarted) {
   const auto rank = [&](const char* number, const char* port) {
     Command command = fsdp({"--steps", "2"});
@@ -171,7 +196,12 @@ TEST(FsdpProgram, WrongArgumentsAreOneSentenceAndExitCodeTwo) {
                         {{"--reduce-dtype", "fp8"}, "--reduce-dtype"},
                         {{"--ddp", "--replicas", "2"}, "--replicas excludes --ddp"},
                         {{"--bucket-kib", "64"}, "--bucket-kib requires --ddp"},
-                        {{"--no-such-option"}, "--no-such-option"}};
+                        {{"--no-such-option"}, "--no-such-option"},
+                        {{"--lr", "nan"}, "--lr: nan is not a number from"},
+                        {{"--lr", "inf"}, "--lr: inf is not a number from"},
+                        {{"--lr=-1"}, "--lr: -1 is not a number from"},
+                        {{"--lr", "0"}, "--lr: 0 is not a number from"},
+                        {{"--lr", "1e999"}, "--lr: 1e999 is not a number from"}};
   for (const Call& call : calls) {
     const Outcome outcome = run(fsdp(call.arguments));
     EXPECT_EQ(outcome.exitCode, 2) << call.sentence;
