@@ -349,9 +349,8 @@ class StuckFinder {
     std::set<int64_t> waiting;
     for (const StuckCollective& stuck : found) waiting.insert(stuck.waiting.begin(), stuck.waiting.end());
     const auto key = [&](const StuckCollective& stuck) {
-      const bool isConsequence = !stuck.missing.empty() && std::ranges::all_of(stuck.missing, [&](int64_t rank) {
-        return waiting.count(rank) > 0;
-      });
+      const bool isConsequence =
+          std::ranges::any_of(stuck.missing, [&](int64_t rank) { return waiting.count(rank) > 0; });
       return std::tuple(stuck.missing.empty(), isConsequence, *stuck.since);
     };
     std::ranges::stable_sort(found, {}, key);

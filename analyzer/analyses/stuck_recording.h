@@ -15,7 +15,7 @@
 
 namespace plumb {
 
-// Those with missing ranks first, then by time; of them first those whose missing ranks do not wait elsewhere.
+// Those with missing ranks first, then by time; of them first those of whose missing ranks none waits elsewhere.
 [[nodiscard]] Result<std::vector<StuckCollective>> findStuckInRecording(Trace& trace);
 
 }  // namespace plumb
