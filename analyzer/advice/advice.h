@@ -3,6 +3,7 @@
 // whose comment lines say its title, what it looks for and the remedy; its rows are findings with their evidence and
 // the gain that a remedy could bring, or one row that says why it cannot tell. Estimates carry their arithmetic.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,7 +30,8 @@ struct Finding {
 
 struct Abstention {
   std::string rule, title;
-  std::string reason;  // "cannot say, because no NVTX step ranges were recorded"
+  std::string reason;     // "cannot say, because no NVTX step ranges were recorded"
+  bool isBroken = false;  // the rule itself cannot be used: its file, its SQL, its time
 };
 
 struct Advice {
@@ -38,8 +40,15 @@ struct Advice {
   std::vector<std::string> quiet;       // titles of the rules that looked and found nothing
 };
 
-// The tables of the analyses and reports must be registered. A rule that is not valid SQL is an abstention that says
-// so.
-[[nodiscard]] Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std::string>& userFolders);
+// What a user's rule may take; one that takes more is stopped and abstains. Ours are not limited.
+struct RuleLimits {
+  std::chrono::milliseconds time{60'000};
+  size_t findings = 1000;
+};
+
+// The tables of the analyses and reports must be registered. A rule that cannot be used (rule_file.h), or that takes no
+// parameter for a filter that is set, is an abstention that says so; the others are applied all the same.
+[[nodiscard]] Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std::string>& userFolders,
+                                    const RuleLimits& limits = {});
 
 }  // namespace plumb

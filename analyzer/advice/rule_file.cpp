@@ -6,14 +6,34 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
+#include "analyzer/trace/text_file.h"
+
 namespace plumb {
+namespace {
+
+// A user's file, or what is wrong with it.
+RuleFile readRule(const std::string& name, const std::string& path) {
+  constexpr uintmax_t kMostBytes = 1 << 20;
+  RuleFile broken;
+  broken.name = broken.title = name;
+  broken.origin = path;
+  auto text = readTextFile("The rule", path, kMostBytes);
+  if (!text.ok()) {
+    broken.problem = text.error().message;
+    return broken;
+  }
+  auto rule = parseRule(name, text.value(), path);
+  if (rule.ok()) return std::move(rule).value();
+  broken.problem = rule.error().message;
+  return broken;
+}
+
+}  // namespace
 
 Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::string_view origin) {
   RuleFile rule;
@@ -74,14 +94,10 @@ std::vector<std::string> userRuleFolders() {
 Result<std::vector<RuleFile>> findRules(const std::vector<std::string>& folders) {
   namespace fs = std::filesystem;
   std::map<std::string, RuleFile> found;
-  const auto add = [&](std::string_view name, std::string_view text, std::string_view origin) -> Status {
-    auto rule = parseRule(name, text, origin);
-    if (!rule.ok()) return rule.error();
-    found.insert_or_assign(std::string(name), std::move(rule).value());
-    return Unit{};
-  };
   for (const BuiltinRule& builtin : builtinRules()) {
-    if (const Status added = add(builtin.name, builtin.text, "built in"); !added.ok()) return added.error();
+    auto rule = parseRule(builtin.name, builtin.text, "built in");
+    if (!rule.ok()) return rule.error();
+    found.insert_or_assign(builtin.name, std::move(rule).value());
   }
   for (const std::string& folder : folders) {
     std::error_code failed;
@@ -91,10 +107,8 @@ Result<std::vector<RuleFile>> findRules(const std::vector<std::string>& folders)
     }
     std::ranges::sort(files);
     for (const fs::path& path : files) {
-      std::ifstream file(path, std::ios::binary);
-      if (!file) return Error{fmt::format("The rule {} cannot be read.", path.string())};
-      const std::string text(std::istreambuf_iterator<char>(file), {});
-      if (const Status added = add(path.stem().string(), text, path.string()); !added.ok()) return added.error();
+      const std::string name = path.stem().string();
+      found.insert_or_assign(name, readRule(name, path.string()));
     }
   }
   std::vector<RuleFile> rules;

@@ -7,6 +7,7 @@
 //   rank        whom it concerns                   start_ns, end_ns  where it can be seen
 //   evidence    rows of the trace, "kernel 17, api_call 4"
 //   cannot_say  why the rule cannot tell; such a row makes it abstain
+// A rule is about the filters whose parameters it uses; where the user sets another one, it cannot tell.
 #pragma once
 #include <string>
 #include <string_view>
@@ -17,12 +18,15 @@
 namespace plumb {
 
 struct RuleFile {
-  std::string name, title, question, remedy, sql, origin;
+  std::string name, title, question, remedy, sql;
+  std::string origin;   // path, or "built in"
+  std::string problem;  // why it cannot be used, a sentence for the user; else empty. Then the title is the name
+  [[nodiscard]] bool isBuiltIn() const { return origin == "built in"; }
 };
 
 [[nodiscard]] Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::string_view origin);
 // By name: the program's own, and those of the folders, a later file taking the place of an earlier one of its name. A
-// file that is no rule is an error that names it.
+// file that is no rule has a `problem`. A folder that does not exist holds no rules.
 [[nodiscard]] Result<std::vector<RuleFile>> findRules(const std::vector<std::string>& folders);
 
 // Where users keep theirs, a later folder's files winning: plumb/rules in XDG_CONFIG_HOME or ~/.config, then those that

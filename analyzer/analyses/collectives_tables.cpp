@@ -164,6 +164,7 @@ AnalysisRows stragglerRows(Trace& trace, const Filter& filter) {
                    rank.phase() ? textCell(nameOf(*rank.phase())) : Cell(nullptr)};
     for (const Duration part : rank.parts) row.push_back(cell(part));
     row.push_back(cell(rank.unexplained));
+    row.push_back(rank.range ? textCell(trace.text(*rank.range)) : Cell(nullptr));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -223,7 +224,8 @@ constexpr AnalysisTable kTables[] = {
     {"analysis_stragglers",
      "rank INTEGER, pid INTEGER, instances INTEGER, arrived_last INTEGER, arrived_last_pct REAL,"
      " caused_wait_ns INTEGER, waited_ns INTEGER, phase TEXT, compute_ns INTEGER, previous_collective_ns INTEGER,"
-     " copies_ns INTEGER, data_loading_ns INTEGER, launch_ns INTEGER, unexplained_ns INTEGER",
+     " copies_ns INTEGER, data_loading_ns INTEGER, launch_ns INTEGER, unexplained_ns INTEGER,"
+     " late_range TEXT",
      stragglerRows},
     {"analysis_clock_offsets",
      "host TEXT, reference TEXT, processes INTEGER, offset_ns INTEGER, error_ns INTEGER, instances INTEGER, basis TEXT",

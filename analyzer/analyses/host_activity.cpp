@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analyzer/analyses/data_loading.h"
+#include "analyzer/analyses/pageable_copies.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/intervals/gallop.h"
 
@@ -56,36 +57,6 @@ class Activities {
  private:
   std::map<ThreadId, ThreadActivities> m_threads;
   std::map<ThreadId, ThreadActivities>::iterator m_last = m_threads.end();
-};
-
-// Copies that can make their asynchronous call wait, with their ends: those from or to pageable memory.
-class PageableCopies {
- public:
-  [[nodiscard]] static Result<PageableCopies> load(Trace& trace) {
-    constexpr int64_t kPageable = 1;
-    PageableCopies copies;
-    auto rows = trace.query(
-        "SELECT process_id, correlation, start_ns, duration_ns, source_kind, target_kind FROM main.memory_copy");
-    if (!rows.ok()) return rows.error();
-    Statement& row = rows.value();
-    while (row.next()) {
-      if (row.integer(4) != kPageable && row.integer(5) != kPageable) continue;
-      if (!isUsableTime(row.integer(2), row.integer(3))) continue;
-      copies.m_ends[row.id<ProcessId>(0)][row.id<Correlation>(1)] = intervalOf(row.integer(2), row.integer(3)).end;
-    }
-    if (const Status status = row.status(); !status.ok()) return status.error();
-    return copies;
-  }
-  // The call returned only after its copy had ended.
-  [[nodiscard]] bool waited(ProcessId process, Correlation correlation, TimePoint callEnd) const {
-    const auto ends = m_ends.find(process);
-    if (ends == m_ends.end()) return false;
-    const auto end = ends->second.find(correlation);
-    return end != ends->second.end() && end->second <= callEnd;
-  }
-
- private:
-  std::unordered_map<ProcessId, std::unordered_map<Correlation, TimePoint>> m_ends;
 };
 
 // Names are looked at once.

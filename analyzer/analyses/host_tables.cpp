@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "analyzer/analyses/blocking_calls.h"
 #include "analyzer/analyses/event_totals.h"
 #include "analyzer/analyses/host_waits.h"
 #include "analyzer/analyses/operator_times.h"
@@ -189,6 +190,18 @@ AnalysisRows coverageRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+AnalysisRows blockingRows(Trace& trace, const Filter& filter) {
+  auto calls = findBlockingCalls(trace, filter);
+  if (!calls.ok()) return calls.error();
+  std::vector<CellRow> rows;
+  for (const BlockingCalls& group : calls.value()) {
+    rows.push_back({rankOf(trace, group.process), pidOf(trace, group.process), textCell(nameOf(group.kind)),
+                    group.range ? textCell(trace.text(*group.range)) : Cell(nullptr), group.count, group.bytes,
+                    cell(group.blocked), cell(group.time.start), cell(group.time.end), group.firstRow, group.lastRow});
+  }
+  return rows;
+}
+
 constexpr const char* kRangeColumns =
     "rank INTEGER, pid INTEGER, tid INTEGER, domain TEXT, name TEXT, depth INTEGER, range_id INTEGER, start_ns "
     "INTEGER, calls INTEGER, open INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns "
@@ -220,6 +233,10 @@ constexpr AnalysisTable kTables[] = {
     {"analysis_synchronizations_by_thread", kWaitColumns, waitRows<WaitGrouping::Thread>},
     {"analysis_synchronizations_by_call", kWaitColumns, waitRows<WaitGrouping::Call>},
     {"analysis_synchronizations_by_instance", kWaitColumns, singleWaitRows},
+    {"analysis_blocking_calls",
+     "rank INTEGER, pid INTEGER, kind TEXT, in_range TEXT, calls INTEGER, bytes INTEGER, blocked_ns INTEGER, start_ns "
+     "INTEGER, end_ns INTEGER, first_id INTEGER, last_id INTEGER",
+     blockingRows},
     {"analysis_counters",
      "rank INTEGER, pid INTEGER, name TEXT, samples INTEGER, min REAL, avg REAL, max REAL, first REAL, last REAL, "
      "first_time_ns INTEGER, last_time_ns INTEGER, max_time_ns INTEGER",

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyzer/analyses/launched_work.h"
+#include "analyzer/analyses/pageable_copies.h"
 #include "analyzer/analyses/range_times.h"
 #include "analyzer/analyses/torch_ranges.h"
 
@@ -16,8 +17,7 @@ namespace plumb {
 namespace {
 
 constexpr const char* kWaitNames =
-    "(SELECT id FROM main.string WHERE text GLOB '*Synchronize*' OR (text GLOB '*Memcpy*' AND text NOT GLOB "
-    "'*Async*'))";
+    "(SELECT id FROM main.string WHERE text GLOB '*Synchronize*' OR text GLOB '*Memcpy*')";
 
 WaitsFor waitsFor(std::string_view call) {
   if (call.find("Memcpy") != std::string_view::npos) return WaitsFor::Copy;
@@ -71,6 +71,8 @@ class WaitFinder {
 
  private:
   Status loadCalls() {
+    auto copies = PageableCopies::load(m_trace);
+    if (!copies.ok()) return copies.error();
     auto rows = m_trace.query(
         std::string("SELECT process_id, thread_id, name_id, start_ns, duration_ns, correlation FROM main.api_call"
                     " WHERE name_id IN ") +
@@ -83,8 +85,11 @@ class WaitFinder {
       wait.process = row.id<ProcessId>(0);
       wait.thread = row.id<ThreadId>(1);
       wait.call = row.id<StringId>(2);
-      wait.what = waitsFor(m_trace.text(*wait.call));
+      const std::string_view name = m_trace.text(*wait.call);
+      wait.what = waitsFor(name);
       wait.time = intervalOf(row.integer(3), row.integer(4));
+      const bool isAsync = wait.what == WaitsFor::Copy && name.find("Async") != std::string_view::npos;
+      if (isAsync && !copies.value().waited(wait.process, row.id<Correlation>(5), wait.time.end)) continue;
       if (row.integer(5) != 0) m_byCorrelation.emplace(std::pair(row.integer(0), row.integer(5)), m_waits.size());
       m_waits.push_back(wait);
     }

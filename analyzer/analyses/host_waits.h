@@ -2,7 +2,8 @@
 // Host waits: calls in which a thread waits for the device. What the waiting cost the device: its idle time (all
 // streams) from when it ran dry to the GPU start of what the same thread launched next (of the next wait, if that comes
 // first). It ran dry when its last work before the wait's end was done, but not before the wait's start; gaps between
-// work that was queued already are not the wait's doing. When two threads wait at once the same idle time is on both.
+// work that was queued already are not the wait's doing. An asynchronous copy of pageable memory whose call returned
+// only after the copy had ended is a wait too. When two threads wait at once the same idle time is on both.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -166,11 +166,11 @@ class GapSplitter {
     if (m_known.queued.waitsForEvent(event.stream, previous ? previous->start : kAllTime.start, launch.start)) {
       rest(piece, left, IdleCause::StreamDependency, IdleEvidence::WaitRecord);
     } else if (before && before->correlation == event.correlation) {
-      rest(piece, left, IdleCause::Unknown, IdleEvidence::SameGraph);
+      rest(piece, left, IdleCause::DeviceScheduling, IdleEvidence::SameGraph);
     } else if (before && before->stream != event.stream) {
       rest(piece, left, IdleCause::StreamDependency, IdleEvidence::OtherStream);
     } else {
-      rest(piece, left, IdleCause::Unknown, IdleEvidence::SameStream);
+      rest(piece, left, IdleCause::DeviceScheduling, IdleEvidence::SameStream);
     }
   }
 
@@ -220,11 +220,12 @@ void count(IdleTotal& total, Duration time) {
 }
 
 IdleGap summarize(const Piece& piece, const std::vector<IdlePart>& parts, DeviceIdle& device) {
-  IdleGap gap{piece.time, piece.gap.before, piece.gap.after, {}, {}};
+  IdleGap gap{piece.time, piece.gap.before, piece.gap.after, {}, {}, {}};
   std::map<std::pair<IdleCause, IdleEvidence>, Duration> byEvidence;
   std::map<std::pair<StringId, IdleCause>, Duration> byRange;
   for (const IdlePart& part : parts) {
     gap.byCause[static_cast<size_t>(part.cause)] += part.time.length();
+    if (part.evidence == IdleEvidence::LaunchLatency) gap.launchLatency += part.time.length();
     byEvidence[{part.cause, part.evidence}] += part.time.length();
     byRange[{part.range, part.cause}] += part.time.length();
   }
@@ -251,8 +252,8 @@ std::vector<Piece> piecesOf(const DeviceTimeline& timeline, const IntervalSet& w
 
 std::string_view nameOf(IdleCause cause) {
   static constexpr std::string_view kNames[kIdleCauseCount] = {
-      "host_synchronization", "launch_bound",      "data_loading", "stream_dependency",
-      "communication_skew",   "profiler_overhead", "unknown"};
+      "host_synchronization", "launch_bound",      "data_loading",      "stream_dependency",
+      "communication_skew",   "profiler_overhead", "device_scheduling", "unknown"};
   return kNames[static_cast<size_t>(cause)];
 }
 

@@ -12,7 +12,8 @@
 //     communication skew    E is a collective and its last rank arrived inside the gap: until then
 //     stream dependency     a wait for an event was enqueued on E's stream before E; without such a record, E follows
 //                           work of another stream (evidence: order)
-//     unknown               E follows work of its own stream, or of its own graph
+//     device scheduling     E follows work of its own stream, or of its own graph: nobody kept it waiting, the device
+//                           took this long from one piece of queued work to the next
 //   without a launch in the trace: unknown
 // Moments in which L's thread did nothing that was recorded are looked up on the thread that launched the work before
 // the gap. The parts of all gaps add up to the idle time of the breakdown over the same windows.
@@ -39,9 +40,10 @@ enum class IdleCause : uint8_t {
   StreamDependency,
   CommunicationSkew,
   ProfilerOverhead,
+  DeviceScheduling,
   Unknown
 };
-inline constexpr size_t kIdleCauseCount = 7;
+inline constexpr size_t kIdleCauseCount = 8;
 [[nodiscard]] std::string_view nameOf(IdleCause cause);  // "host_synchronization" …
 
 // What the cause is told by.
@@ -73,6 +75,7 @@ struct IdleGap {
   Interval time;                                  // the part inside the windows
   std::optional<size_t> before, after;            // indices into the device's events
   std::array<Duration, kIdleCauseCount> byCause;  // adds up to time
+  Duration launchLatency;                         // of launch-bound: from the launch call's begin to the work's start
   IdlePart main;                                  // the longest part of the cause that took most of the gap
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyzer/analyses/idle.h"
+#include "analyzer/analyses/small_kernels.h"
 
 namespace plumb {
 namespace {
@@ -90,6 +91,19 @@ AnalysisRows gapRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+AnalysisRows smallKernelRows(Trace& trace, const Filter& filter) {
+  auto found = findSmallKernels(trace, filter);
+  if (!found.ok()) return found.error();
+  std::vector<CellRow> rows;
+  for (const SmallKernels& small : found.value()) {
+    rows.push_back({rankOf(trace, small.process), pidOf(trace, small.process), ordinalOf(trace, small.device),
+                    small.range ? textCell(trace.text(*small.range)) : Cell(nullptr), small.count, small.fromGraphs,
+                    cell(small.kernelTime), cell(small.gapTime), cell(small.time.start), cell(small.time.end),
+                    small.firstKernel, small.lastKernel});
+  }
+  return rows;
+}
+
 constexpr AnalysisTable kTables[] = {
     {"analysis_idle_causes",
      "rank INTEGER, pid INTEGER, device INTEGER, cause TEXT, evidence TEXT, gaps INTEGER, idle_ns INTEGER,"
@@ -103,8 +117,13 @@ constexpr AnalysisTable kTables[] = {
      "rank INTEGER, pid INTEGER, device INTEGER, start_ns INTEGER, idle_ns INTEGER, cause TEXT, evidence TEXT,"
      " host_call TEXT, host_range TEXT, work_before TEXT, work_after TEXT, device_idle_ns INTEGER,"
      " host_synchronization_ns INTEGER, launch_bound_ns INTEGER, data_loading_ns INTEGER, stream_dependency_ns INTEGER,"
-     " communication_skew_ns INTEGER, profiler_overhead_ns INTEGER, unknown_ns INTEGER",
+     " communication_skew_ns INTEGER, profiler_overhead_ns INTEGER, device_scheduling_ns INTEGER, unknown_ns INTEGER",
      gapRows},
+    {"analysis_small_kernels",
+     "rank INTEGER, pid INTEGER, device INTEGER, in_range TEXT, kernels INTEGER, from_graphs INTEGER, kernel_ns "
+     "INTEGER,"
+     " gap_ns INTEGER, start_ns INTEGER, end_ns INTEGER, first_id INTEGER, last_id INTEGER",
+     smallKernelRows},
 };
 
 }  // namespace

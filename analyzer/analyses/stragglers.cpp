@@ -8,6 +8,7 @@
 
 #include "analyzer/analyses/data_loading.h"
 #include "analyzer/analyses/gpu_events.h"
+#include "analyzer/analyses/straggler_places.h"
 
 namespace plumb {
 namespace {
@@ -95,7 +96,9 @@ std::optional<Lateness> explain(const CollectiveInstance& instance, const Collec
   const int64_t others = static_cast<int64_t>(instance.members.size()) - 1;
   for (size_t i = 0; i < instance.members.size(); ++i) {
     lateness.causedWait += instance.members[i].wait;
-    const TimeByPhase times = timesOf(instance.members[i], begins[i], base, phases);
+    const CollectiveMember& member = instance.members[i];
+    const TimeByPhase times = timesOf(member, begins[i], base, phases);
+    if (i == instance.lastArrival) lateness.window = {std::min(begins[i], member.device->start), member.device->start};
     for (size_t phase = 0; phase < kLatePhaseCount; ++phase) {
       if (i == instance.lastArrival) {
         lateness.parts[phase] += Duration(others * times[phase].ns());
@@ -180,6 +183,7 @@ Result<std::vector<RankLateness>> findStragglers(Trace& trace, const CollectiveA
       straggler.parts[phase] += explained.value()[i]->parts[phase];
     }
   }
+  if (const Status found = findPlaces(trace, analysis, explained.value(), ranks); !found.ok()) return found.error();
   std::vector<RankLateness> result;
   for (auto& [process, rank] : ranks) result.push_back(std::move(rank));
   std::ranges::stable_sort(result, std::greater{}, &RankLateness::causedWait);

@@ -9,6 +9,9 @@
 //   launch               the rest: the device waited for the host to launch
 // A phase's part of the caused wait is the sum over the others of (the straggler's time in it - theirs), so the parts
 // add up to the caused wait; a part is negative where the straggler was faster.
+// Where in the code: the range in which the straggler spent most of the phase, in the times before the collectives that
+// it was last in because of that phase. compute, copies: innermost range around the call that launched the work; data
+// loading: the loader's range; launch: innermost range of the thread that calls the collectives.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -28,6 +31,7 @@ using TimeByPhase = std::array<Duration, kLatePhaseCount>;
 struct Lateness {
   Duration causedWait;
   TimeByPhase parts;                      // sum to causedWait
+  Interval window;                        // the straggler's time from the previous collective to its arrival
   [[nodiscard]] LatePhase phase() const;  // the one with the largest part
 };
 
@@ -45,6 +49,7 @@ struct RankLateness {
   Duration causedWait;                                   // of all others together
   TimeByPhase parts;                                     // of causedWait
   Duration unexplained;                                  // of causedWait: instances without a previous one
+  std::optional<StringId> range;                         // where the phase was spent; none: in no range, or no phase
   [[nodiscard]] std::optional<LatePhase> phase() const;  // none: nothing explained
 };
 

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/analyses/stuck_recording.h"
+
 namespace plumb {
 namespace {
 
@@ -324,6 +326,18 @@ void findInTransfers(Trace& trace, int64_t hash, const Group& group, std::vector
   }
 }
 
+void countSuspects(StuckAnalysis& result) {
+  std::map<int64_t, std::set<int64_t>> groupsOfRank;
+  for (const StuckCollective& stuck : result.collectives) {
+    for (const int64_t rank : stuck.missing) groupsOfRank[rank].insert(stuck.communicatorHash);
+  }
+  for (const auto& [rank, named] : groupsOfRank) {
+    result.suspects.push_back({rank, static_cast<int64_t>(named.size())});
+  }
+  std::stable_sort(result.suspects.begin(), result.suspects.end(),
+                   [](const auto& a, const auto& b) { return a.groups > b.groups; });
+}
+
 }  // namespace
 
 std::string_view nameOf(StuckKind kind) {
@@ -364,6 +378,16 @@ Result<StuckAnalysis> analyzeStuckCollectives(Trace& trace) {
   Groups groups;
   if (const Status loaded = loadGroups(trace, groups, result.hasStates); !loaded.ok()) return loaded.error();
   if (const Status loaded = loadCalls(trace, groups, result.hasStates); !loaded.ok()) return loaded.error();
+  if (!result.hasStates) {
+    auto any = trace.query("SELECT 1 FROM main.collective LIMIT 1");
+    if (!any.ok()) return any.error();
+    result.hasCollectives = any.value().next();
+    auto found = findStuckInRecording(trace);
+    if (!found.ok()) return found.error();
+    result.collectives = std::move(found).value();
+    countSuspects(result);
+    return result;
+  }
   for (auto& [hash, group] : groups) {
     completeViews(group);
     findInCollectives(trace, hash, group, result.collectives);
@@ -375,15 +399,7 @@ Result<StuckAnalysis> analyzeStuckCollectives(Trace& trace) {
                      return std::make_tuple(a.missing.empty(), a.kind, a.since.value_or(kNever)) <
                             std::make_tuple(b.missing.empty(), b.kind, b.since.value_or(kNever));
                    });
-  std::map<int64_t, std::set<int64_t>> groupsOfRank;
-  for (const StuckCollective& stuck : result.collectives) {
-    for (const int64_t rank : stuck.missing) groupsOfRank[rank].insert(stuck.communicatorHash);
-  }
-  for (const auto& [rank, named] : groupsOfRank) {
-    result.suspects.push_back({rank, static_cast<int64_t>(named.size())});
-  }
-  std::stable_sort(result.suspects.begin(), result.suspects.end(),
-                   [](const auto& a, const auto& b) { return a.groups > b.groups; });
+  countSuspects(result);
   return result;
 }
 

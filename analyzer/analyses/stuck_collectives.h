@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run hangs in, from the states of collectives that a flight recorder dumped: per process group the first
 // collective that did not complete on all its ranks, and the first that some rank never called, with the ranks that are
-// missing. Ranks are those of the run.
+// missing. A file without states is a recording: see stuck_recording.h. Ranks are those of the run.
 //   held back by a rank: others completed it, so the rest did not do its part (its GPU or its network).
 //   never called: a rank's last enqueued collective comes before it.
 //   called differently: ranks called another operation or other sizes under the same number.
@@ -19,6 +19,17 @@ namespace plumb {
 enum class StuckKind : uint8_t { HeldBack, NeverCalled, CalledDifferently, Waiting, CannotSay };
 [[nodiscard]] std::string_view nameOf(StuckKind kind);  // "held back" …
 
+// A rank's part in a stuck collective, where the file holds a recording of it.
+struct StuckMember {
+  ProcessId process;
+  int64_t rank = 0;
+  bool isMissing = false;
+  std::optional<CollectiveId> call;  // of those that called it
+  std::optional<TimePoint> called;
+  std::optional<Duration> waited;  // of those that called it and are not missing
+  std::string doing;               // of the missing: what its thread did meanwhile, "" when nothing is known
+};
+
 struct StuckCollective {
   StuckKind kind = StuckKind::CannotSay;
   int64_t communicatorHash = 0;
@@ -30,14 +41,17 @@ struct StuckCollective {
   std::vector<int64_t> missing;  // who keeps the others waiting; empty when that cannot be said
   std::vector<int64_t> waiting;  // called it and have not completed it, without the missing
   std::vector<int64_t> completed;
-  std::vector<int64_t> unknown;    // of whom nothing is in the file
-  std::optional<TimePoint> since;  // when the first of those that have not completed it called it
-  std::string place;               // where it was called: 'file.py:12 function', "" when not recorded
-  std::string reason;              // a sentence
+  std::vector<int64_t> unknown;      // of whom nothing is in the file
+  std::optional<TimePoint> since;    // when the first of those that have not completed it called it
+  std::string place;                 // where it was called: 'file.py:12 function' or a range, "" when not recorded
+  std::string reason;                // a sentence
+  std::vector<StuckMember> members;  // of a recording
+  std::optional<Duration> waited;    // the longest of the members'
 };
 
 struct StuckAnalysis {
-  bool hasStates = false;                    // otherwise nothing can be said
+  bool hasStates = false;                    // a flight recorder's; otherwise it is about a recording
+  bool hasCollectives = false;               // without either nothing can be said
   std::vector<StuckCollective> collectives;  // those with missing ranks first, then by time
   // The ranks named as missing, with the number of groups that name them, most first: where to look.
   struct Suspect {

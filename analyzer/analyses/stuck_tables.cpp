@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/analyses/analysis_table.h"
+#include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/stuck_collectives.h"
 
 namespace plumb {
@@ -14,12 +15,12 @@ AnalysisRows stuckRows(Trace& trace, const Filter& filter) {
   auto analysis = analyzeStuckCollectives(trace);
   if (!analysis.ok()) return analysis.error();
   std::vector<CellRow> rows;
-  if (!analysis.value().hasStates) {
-    CellRow row(13, Cell(nullptr));
+  if (!analysis.value().hasStates && !analysis.value().hasCollectives) {
+    CellRow row(14, Cell(nullptr));
     row.front() = textCell(nameOf(StuckKind::CannotSay));
     row.back() = textCell(
-        "the file holds no states of collectives; import the flight-recorder dumps of all ranks (PyTorch writes "
-        "them when a collective times out)");
+        "the file holds neither collectives nor their states; record the run, or import the flight-recorder dumps of "
+        "all ranks (PyTorch writes them when a collective times out)");
     return std::vector<CellRow>{std::move(row)};
   }
   for (const StuckCollective& stuck : analysis.value().collectives) {
@@ -29,7 +30,35 @@ AnalysisRows stuckRows(Trace& trace, const Filter& filter) {
                     textCell(stuck.operation), stuck.sequence, textCell(stuck.sizes), textCell(stuck.datatype),
                     textCell(rankList(stuck.missing)), textCell(rankList(stuck.waiting)),
                     textCell(rankList(stuck.completed)), stuck.since ? cell(*stuck.since) : Cell(nullptr),
-                    textCell(stuck.place), textCell(stuck.reason)});
+                    textCell(stuck.place), cell(stuck.waited), textCell(stuck.reason)});
+  }
+  return rows;
+}
+
+AnalysisRows memberRows(Trace& trace, const Filter& filter) {
+  auto analysis = analyzeStuckCollectives(trace);
+  if (!analysis.ok()) return analysis.error();
+  auto kept = EventFilter::load(trace, filter);
+  if (!kept.ok()) return kept.error();
+  std::vector<CellRow> rows;
+  for (const StuckCollective& stuck : analysis.value().collectives) {
+    const auto add = [&](int64_t rank, const char* part, const StuckMember* member) {
+      if (filter.rank && *filter.rank != rank) return;
+      if (member && member->called && !kept.value().keepsOnHost(member->process, *member->called)) return;
+      rows.push_back({textCell(nameOf(stuck.kind)), textCell(stuck.group), textCell(stuck.operation), stuck.sequence,
+                      rank, member ? pidOf(trace, member->process) : Cell(nullptr), textCell(part),
+                      member && member->call ? Cell(member->call->value()) : Cell(nullptr),
+                      member && member->called ? cell(*member->called) : Cell(nullptr),
+                      member ? cell(member->waited) : Cell(nullptr),
+                      member && !member->doing.empty() ? textCell(member->doing) : Cell(nullptr)});
+    };
+    for (const StuckMember& member : stuck.members) {
+      add(member.rank, member.isMissing ? "missing" : member.waited ? "waiting" : "completed", &member);
+    }
+    if (!stuck.members.empty()) continue;
+    for (const int64_t rank : stuck.waiting) add(rank, "waiting", nullptr);
+    for (const int64_t rank : stuck.missing) add(rank, "missing", nullptr);
+    for (const int64_t rank : stuck.completed) add(rank, "completed", nullptr);
   }
   return rows;
 }
@@ -37,8 +66,13 @@ AnalysisRows stuckRows(Trace& trace, const Filter& filter) {
 constexpr AnalysisTable kTables[] = {
     {"analysis_stuck",
      "state TEXT, process_group TEXT, description TEXT, operation TEXT, sequence INTEGER, sizes TEXT, datatype TEXT,"
-     " missing_ranks TEXT, waiting_ranks TEXT, completed_ranks TEXT, since_ns INTEGER, place TEXT, reason TEXT",
+     " missing_ranks TEXT, waiting_ranks TEXT, completed_ranks TEXT, since_ns INTEGER, place TEXT, waited_ns INTEGER,"
+     " reason TEXT",
      stuckRows},
+    {"analysis_stuck_members",
+     "state TEXT, process_group TEXT, operation TEXT, sequence INTEGER, rank INTEGER, pid INTEGER, part TEXT,"
+     " collective_id INTEGER, called_ns INTEGER, waited_ns INTEGER, doing TEXT",
+     memberRows},
 };
 
 }  // namespace

@@ -153,6 +153,25 @@ void printComparisonAsJson(const compare::Comparison& comparison) {
           .dump(2));
 }
 
+// Prints what came out and returns the exit code.
+int printGate(const std::vector<compare::GateResult>& results) {
+  size_t failed = 0, broken = 0;
+  for (const compare::GateResult& result : results) {
+    if (!result.error.empty()) {
+      ++broken;
+      fmt::print("ERROR {}\n", escaped(result.name));
+      complain(result.error, kBadInput);
+      continue;
+    }
+    failed += result.passed ? 0 : 1;
+    fmt::print("{}  {}{}\n", result.passed ? "pass" : "FAIL", escaped(result.name),
+               result.detail.empty() ? std::string() : fmt::format(": {}", escaped(result.detail)));
+  }
+  fmt::print("{} of {} checks passed{}\n", results.size() - failed - broken, results.size(),
+             broken == 0 ? std::string() : fmt::format(", {} could not be run", broken));
+  return broken > 0 ? kBadInput : failed > 0 ? kFailed : kDone;
+}
+
 // The exit code, or that of a disk that is full.
 int finish(int code) {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
@@ -174,7 +193,9 @@ int runAdvise(const AdviseArguments& arguments) {
     return complain(added.error().message, kFailed);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  auto advice = advise(trace, arguments.filter, arguments.ruleFolders);
+  RuleLimits limits;
+  if (arguments.timeout) limits.time = std::chrono::milliseconds(static_cast<int64_t>(*arguments.timeout * 1000));
+  auto advice = advise(trace, arguments.filter, arguments.ruleFolders, limits);
   if (!advice.ok()) return complain(advice.error().message, kBadInput);
   if (arguments.format == Format::Json) {
     printAdviceAsJson(advice.value());
@@ -216,17 +237,13 @@ int runCheck(const CheckArguments& arguments) {
       return complain(added.error().message, kFailed);
   }
   const bool isYaml = arguments.rules.ends_with(".yaml") || arguments.rules.ends_with(".yml");
-  auto results = isYaml ? compare::checkYamlRules(opened.value(), baseline ? &*baseline : nullptr, arguments.rules)
-                        : compare::checkSqlRules(opened.value(), arguments.rules);
+  const auto limit = arguments.timeout ? std::chrono::milliseconds(static_cast<int64_t>(*arguments.timeout * 1000))
+                                       : compare::kRuleTime;
+  auto results = isYaml
+                     ? compare::checkYamlRules(opened.value(), baseline ? &*baseline : nullptr, arguments.rules, limit)
+                     : compare::checkSqlRules(opened.value(), arguments.rules, limit);
   if (!results.ok()) return complain(results.error().message, kBadInput);
-  size_t failed = 0;
-  for (const compare::GateResult& result : results.value()) {
-    failed += result.passed ? 0 : 1;
-    fmt::print("{}  {}{}\n", result.passed ? "pass" : "FAIL", escaped(result.name),
-               result.detail.empty() ? std::string() : fmt::format(": {}", escaped(result.detail)));
-  }
-  fmt::print("{} of {} checks passed\n", results.value().size() - failed, results.value().size());
-  return finish(failed == 0 ? kDone : kFailed);
+  return finish(printGate(results.value()));
 }
 
 }  // namespace plumb::cli

@@ -65,6 +65,7 @@ struct AdviseArguments {
   Filter filter;
   Format format = Format::Table;                        // or Json
   std::vector<std::string> reportFolders, ruleFolders;  // users' reports and rules
+  std::optional<double> timeout;                        // s, of one of the user's rules
 };
 [[nodiscard]] int runAdvise(const AdviseArguments& arguments);
 
@@ -75,10 +76,11 @@ struct DiffArguments {
 };
 [[nodiscard]] int runDiff(const DiffArguments& arguments);
 
-// 0: every rule holds; 1: one does not.
+// 0: every rule holds; 1: one does not; 2: one could not be run.
 struct CheckArguments {
   std::string file, rules, baseline;
   std::vector<std::string> reportFolders;
+  std::optional<double> timeout;  // s, of one rule
 };
 [[nodiscard]] int runCheck(const CheckArguments& arguments);
 

@@ -94,6 +94,9 @@ std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& re
     return fmt::format("No {} was recorded{}.", source->what, whyNothing(trace, *source));
   }
   const Filter& filter = request.filter;
+  if (source && report.sql.find("FROM analysis_stuck") != std::string::npos && !filter.rank && filter.isWholeTime()) {
+    return "No rank waited in a collective for one that never came.";
+  }
   return filter.rank || !filter.isWholeTime() ? "The filters leave none." : "";
 }
 

@@ -91,12 +91,19 @@ void describeJudgements(CLI::App& app, Arguments& arguments) {
   advise->add_option("FILE", arguments.advise.file, "trace file")->required();
   addFilters(advise, arguments.advise.filter);
   addTextOrJson(advise, arguments.advise.format);
+  advise
+      ->add_option("--timeout", arguments.advise.timeout,
+                   "seconds after which a rule of yours is stopped (default: 60)")
+      ->check(CLI::PositiveNumber);
   advise->footer(
       "A gain is at most what the remedy saves over the part of the run that was asked for; gains of different rules "
       "may\n"
       "be the same time, so they do not add up. A rule is an .sql file; your own go into ~/.config/plumb/rules or a "
       "folder\n"
-      "named by PLUMB_RULES (analyzer/advice/rule_file.h says how they look).\n"
+      "named by PLUMB_RULES (analyzer/advice/rule_file.h says how they look). One that cannot be used is listed under\n"
+      "'cannot say' with the reason, and the others are applied.\n"
+      "Exit code: 0 the rules were applied, whatever they found; 1 the output could not be written; 2 the file or a\n"
+      "filter cannot be used.\n"
       "Example: plumb advise run.sqlite --rank 0 --step 5");
 
   CLI::App* diff = app.add_subcommand("diff", "Two runs side by side, per step, with confidence intervals");
@@ -112,12 +119,16 @@ void describeJudgements(CLI::App& app, Arguments& arguments) {
   check->add_option("FILE", arguments.check.file, "trace file")->required();
   check->add_option("--rules", arguments.check.rules, "the rules: .sql, .yaml or .yml")->required();
   check->add_option("--baseline", arguments.check.baseline, "trace file for max_slowdown_pct")->type_name("FILE");
+  check->add_option("--timeout", arguments.check.timeout, "seconds after which a rule is stopped (default: 300)")
+      ->check(CLI::PositiveNumber);
   check->footer(
       "In .sql a statement with a column 'passed' holds when it is true in every row; any other holds when it finds "
       "no\n"
       "row. In .yaml: rules: [{name: step time, value: SELECT …, max: 120ms}, {name: no slower, max_slowdown_pct: "
       "3}].\n"
-      "Exit code: 0 all hold, 1 one does not, 2 the rules or the file cannot be read.\n"
+      "Exit code: 0 all hold, 1 one does not, 2 a rule could not be run (the others were), or the rules or the file "
+      "cannot\n"
+      "be read.\n"
       "Example: plumb check run.sqlite --rules gate.yaml --baseline main.sqlite");
 }
 

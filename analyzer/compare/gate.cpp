@@ -9,32 +9,21 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "analyzer/cli/text.h"
 #include "analyzer/compare/diff.h"
+#include "analyzer/trace/sql_text.h"
+#include "analyzer/trace/text_file.h"
+#include "analyzer/trace/time_limit.h"
 
 namespace plumb::compare {
 namespace {
 
-Result<std::string> readFile(const std::string& path) {
-  std::error_code failed;
-  if (std::filesystem::exists(path, failed) && !std::filesystem::is_regular_file(path, failed)) {
-    return Error{fmt::format("The rules {} are not a regular file.", path)};
-  }
-  constexpr uintmax_t kMostBytes = 16 << 20;
-  if (const uintmax_t bytes = std::filesystem::file_size(path, failed); !failed && bytes > kMostBytes) {
-    return Error{fmt::format("The rules {} have {} bytes: rules are at most 16 MiB.", path, bytes)};
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file.is_open() || file.bad()) return Error{fmt::format("The rules {} cannot be read.", path)};
-  return text;
-}
+constexpr uintmax_t kMostBytes = 16 << 20;
+
+GateResult brokenRule(const std::string& name, const Error& error) { return {name, false, {}, error.message}; }
 
 std::string valueAt(const Statement& row, int column) {
   return row.isNull(column) ? "NULL" : std::string(row.text(column));
@@ -96,6 +85,8 @@ int64_t lineOfStatement(std::string_view script, size_t at) {
   return 1 + std::count(script.begin(), script.begin() + static_cast<std::ptrdiff_t>(at), '\n');
 }
 
+constexpr size_t kMostResults = 10'000;  // of one statement
+
 Result<std::vector<GateResult>> runStatement(Statement& row, const std::string& name) {
   int passed = -1, check = -1;
   for (int i = 0; i < row.columnCount(); ++i) {
@@ -104,7 +95,7 @@ Result<std::vector<GateResult>> runStatement(Statement& row, const std::string& 
   }
   std::vector<GateResult> results;
   if (passed < 0) {
-    GateResult result{name, true, {}};
+    GateResult result{name, true, {}, {}};
     int64_t wrong = 0;
     while (row.next()) {
       if (wrong++ == 0) result.detail = rowText(row);
@@ -115,9 +106,12 @@ Result<std::vector<GateResult>> runStatement(Statement& row, const std::string& 
   } else {
     while (row.next()) {
       const bool good = !row.isNull(passed) && row.integer(passed) != 0;
-      results.push_back({check >= 0 ? valueAt(row, check) : name, good, good ? std::string() : rowText(row)});
+      results.push_back({check >= 0 ? valueAt(row, check) : name, good, good ? std::string() : rowText(row), {}});
+      if (results.size() > kMostResults) {
+        return Error{fmt::format("it gives more than {} rows with a column 'passed'", kMostResults)};
+      }
     }
-    if (results.empty()) results.push_back({name, false, "cannot say, because the statement gave no rows"});
+    if (results.empty()) results.push_back({name, false, "cannot say, because the statement gave no rows", {}});
   }
   if (const Status status = row.status(); !status.ok()) return status.error();
   return results;
@@ -145,10 +139,10 @@ Result<GateResult> checkValue(Trace& trace, const YAML::Node& rule, const std::s
   auto prepared = trace.database().prepare(rule["value"].as<std::string>());
   if (!prepared.ok()) return atNode(path, rule["value"], prepared.error().message);
   Statement& row = prepared.value();
-  GateResult result{name, true, {}};
+  GateResult result{name, true, {}, {}};
   const bool any = row.next();
   if (const Status status = row.status(); !status.ok()) return atNode(path, rule["value"], status.error().message);
-  if (!any || row.isNull(0)) return GateResult{name, false, "cannot say, because the value is NULL"};
+  if (!any || row.isNull(0)) return GateResult{name, false, "cannot say, because the value is NULL", {}};
   const double value = row.real(0);
   bool limited = false;
   for (const Limit& limit : kLimits) {
@@ -176,13 +170,34 @@ Result<GateResult> checkSlowdown(Trace& trace, Trace* baseline, const YAML::Node
   if (!compared.ok()) return compared.error();
   for (const Difference& row : compared.value().rows) {
     if (row.subject != Subject::Step) continue;
-    if (!row.low || !row.a || *row.a <= 0) return GateResult{name, false, row.verdict};
+    if (!row.low || !row.a || *row.a <= 0) return GateResult{name, false, row.verdict, {}};
     const double low = 100 * *row.low / *row.a, high = 100 * *row.high / *row.a;
-    return GateResult{name, low <= *limit,
+    return GateResult{name,
+                      low <= *limit,
                       fmt::format("step time {:+.2f} % (95 %: {:+.2f} … {:+.2f} %), allowed {:+.2f} %",
-                                  row.changePct.value_or(0), low, high, *limit)};
+                                  row.changePct.value_or(0), low, high, *limit),
+                      {}};
   }
-  return GateResult{name, false, "cannot say, because one of the runs has no steps"};
+  return GateResult{name, false, "cannot say, because one of the runs has no steps", {}};
+}
+
+Result<GateResult> checkRule(Trace& trace, Trace* baseline, const YAML::Node& rule, const std::string& name,
+                             const std::string& path) {
+  if (!rule.IsMap()) return atNode(path, rule, "a rule is a map with a name and a value");
+  try {
+    for (const auto& entry : rule) {
+      static constexpr std::array<std::string_view, 6> kKeys = {"name", "value",  "min",
+                                                                "max",  "equals", "max_slowdown_pct"};
+      const auto key = entry.first.as<std::string>();
+      if (std::ranges::find(kKeys, key) == kKeys.end())
+        return atNode(path, entry.first, fmt::format("'{}' is none of {}", key, fmt::join(kKeys, ", ")));
+    }
+    if (rule["value"]) return checkValue(trace, rule, name, path);
+    if (rule["max_slowdown_pct"]) return checkSlowdown(trace, baseline, rule, name, path);
+    return atNode(path, rule, "the rule has neither a value nor max_slowdown_pct");
+  } catch (const YAML::Exception& failure) {  // a list where a text is expected
+    return Error{fmt::format("{}, line {}: {}", path, failure.mark.line + 1, failure.msg)};
+  }
 }
 
 }  // namespace
@@ -208,28 +223,40 @@ std::optional<double> parseQuantity(std::string_view text) {
   return value * known->second;
 }
 
-Result<std::vector<GateResult>> checkSqlRules(Trace& trace, const std::string& path) {
-  auto text = readFile(path);
+Result<std::vector<GateResult>> checkSqlRules(Trace& trace, const std::string& path, std::chrono::milliseconds limit) {
+  auto text = readTextFile("The rules file", path, kMostBytes);
   if (!text.ok()) return text.error();
+  const std::string_view script = text.value();
   std::vector<GateResult> results;
   size_t at = 0;
   for (int number = 1;; ++number) {
-    const std::string given = nameBefore(std::string_view(text.value()).substr(at));
+    const std::string given = nameBefore(script.substr(at));
     const std::string name = given.empty() ? fmt::format("statement {}", number) : given;
-    const std::string place = fmt::format("{}, line {}, {}", path, lineOfStatement(text.value(), at), name);
-    auto prepared = trace.database().prepareNext(text.value(), at);
-    if (!prepared.ok()) return Error{fmt::format("{}: {}", place, prepared.error().message)};
+    const std::string place = fmt::format("{}, line {}, {}", path, lineOfStatement(script, at), name);
+    const size_t end = endOfStatement(script, at);
+    TimeLimit time(trace.database(), limit);
+    auto prepared = trace.database().prepareNext(script, at);
+    if (!prepared.ok()) {
+      results.push_back(brokenRule(name, Error{fmt::format("{}: {}", place, prepared.error().message)}));
+      at = end;
+      continue;
+    }
     if (!prepared.value()) break;
     auto checked = runStatement(*prepared.value(), name);
-    if (!checked.ok()) return Error{fmt::format("{}: {}", place, checked.error().message)};
+    if (!checked.ok()) {
+      const std::string why = time.isOver() ? time.sentence() + "." : checked.error().message;
+      results.push_back(brokenRule(name, Error{fmt::format("{}: {}", place, why)}));
+      continue;
+    }
     for (GateResult& result : checked.value()) results.push_back(std::move(result));
   }
   if (results.empty()) return Error{fmt::format("The rules {} hold no statement.", path)};
   return results;
 }
 
-Result<std::vector<GateResult>> checkYamlRules(Trace& trace, Trace* baseline, const std::string& path) {
-  auto text = readFile(path);
+Result<std::vector<GateResult>> checkYamlRules(Trace& trace, Trace* baseline, const std::string& path,
+                                               std::chrono::milliseconds limit) {
+  auto text = readTextFile("The rules file", path, kMostBytes);
   if (!text.ok()) return text.error();
   try {
     const YAML::Node document = YAML::Load(text.value());
@@ -239,22 +266,16 @@ Result<std::vector<GateResult>> checkYamlRules(Trace& trace, Trace* baseline, co
     }
     std::vector<GateResult> results;
     for (const YAML::Node& rule : rules) {
-      if (!rule.IsMap()) return atNode(path, rule, "a rule is a map with a name and a value");
-      const std::string name =
-          rule["name"] ? rule["name"].as<std::string>() : fmt::format("rule {}", results.size() + 1);
-      for (const auto& entry : rule) {
-        static constexpr std::array<std::string_view, 6> kKeys = {"name", "value",  "min",
-                                                                  "max",  "equals", "max_slowdown_pct"};
-        const auto key = entry.first.as<std::string>();
-        if (std::ranges::find(kKeys, key) == kKeys.end())
-          return atNode(path, entry.first, fmt::format("'{}' is none of {}", key, fmt::join(kKeys, ", ")));
+      const std::string name = rule.IsMap() && rule["name"] && rule["name"].IsScalar()
+                                   ? rule["name"].as<std::string>()
+                                   : fmt::format("rule {}", results.size() + 1);
+      TimeLimit time(trace.database(), limit);
+      auto result = checkRule(trace, baseline, rule, name, path);
+      if (result.ok()) {
+        results.push_back(std::move(result).value());
+      } else {
+        results.push_back(brokenRule(name, time.isOver() ? atNode(path, rule, time.sentence()) : result.error()));
       }
-      if (!rule["value"] && !rule["max_slowdown_pct"])
-        return atNode(path, rule, "the rule has neither a value nor max_slowdown_pct");
-      auto result =
-          rule["value"] ? checkValue(trace, rule, name, path) : checkSlowdown(trace, baseline, rule, name, path);
-      if (!result.ok()) return result.error();
-      results.push_back(std::move(result).value());
     }
     return results;
   } catch (const YAML::Exception& failure) {

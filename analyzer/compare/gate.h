@@ -9,8 +9,10 @@
 //              max: 120ms            # min, max, equals; numbers, durations (ns us ms s) or sizes (KiB MiB GiB)
 //            - name: not slower than the baseline
 //              max_slowdown_pct: 3   # step time against --baseline; fails only when the whole 95 % interval lies above
-// A value that is NULL fails: it cannot be said that the rule holds.
+// A value that is NULL fails: it cannot be said that the rule holds. A rule that cannot be run (its SQL, its time) says
+// so and the others are checked all the same.
 #pragma once
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,12 +25,17 @@ struct GateResult {
   std::string name;
   bool passed = false;
   std::string detail;  // the row that failed, or the value and its limit
+  std::string error;   // a sentence with the place: why the rule could not be run; else empty
 };
 
-// The tables of the analyses and reports must be registered in both. An error: the rules cannot be read, with the
-// place.
-[[nodiscard]] Result<std::vector<GateResult>> checkSqlRules(Trace& trace, const std::string& path);
-[[nodiscard]] Result<std::vector<GateResult>> checkYamlRules(Trace& trace, Trace* baseline, const std::string& path);
+inline constexpr std::chrono::milliseconds kRuleTime{300'000};  // of one rule
+
+// The tables of the analyses and reports must be registered in both. An error: there are no rules to run, since the
+// file cannot be read, is no text or no YAML, or holds none.
+[[nodiscard]] Result<std::vector<GateResult>> checkSqlRules(Trace& trace, const std::string& path,
+                                                            std::chrono::milliseconds limit = kRuleTime);
+[[nodiscard]] Result<std::vector<GateResult>> checkYamlRules(Trace& trace, Trace* baseline, const std::string& path,
+                                                             std::chrono::milliseconds limit = kRuleTime);
 
 // "120ms", "1.5 GiB", "3": in ns, bytes, or as it stands.
 [[nodiscard]] std::optional<double> parseQuantity(std::string_view text);

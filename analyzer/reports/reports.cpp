@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 #include <system_error>
 
 #include "analyzer/reports/builtin_reports.h"
+#include "analyzer/trace/sql_text.h"
+#include "analyzer/trace/text_file.h"
 
 namespace plumb {
 namespace {
@@ -54,19 +54,6 @@ bool isNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Where the comment, text or quoted name that begins at `at` ends; `at` when none does.
-size_t skipQuoted(std::string_view sql, size_t at) {
-  const auto after = [&](std::string_view mark, size_t from) {
-    const size_t found = sql.find(mark, from);
-    return found == std::string_view::npos ? sql.size() : found + mark.size();
-  };
-  if (sql.substr(at, 2) == "--") return after("\n", at);
-  if (sql.substr(at, 2) == "/*") return after("*/", at + 2);
-  if (sql[at] == '[') return after("]", at + 1);
-  if (sql[at] == '\'' || sql[at] == '"' || sql[at] == '`') return after(sql.substr(at, 1), at + 1);
-  return at;
-}
-
 // The names after ':' in the SQL, with the ':'.
 std::set<std::string> parametersOf(std::string_view sql) {
   std::set<std::string> names;
@@ -98,32 +85,15 @@ Status readParameters(Report& report) {
     const auto known = std::ranges::find_if(kReportParameters, [&](const auto& p) { return name == p.sql; });
     if (known == kReportParameters.end()) {
       return Error{
-          fmt::format("The report {} ({}) uses the parameter {}; there are :rank, :step, :range, :from_ns, "
-                      ":to_ns and :by.",
-                      report.name, report.origin, name)};
+          fmt::format("The {} {} ({}) uses the parameter {}; there are :rank, :step, :range, :from_ns, :to_ns and :by.",
+                      report.noun, report.name, report.origin, name)};
     }
     report.takes[static_cast<size_t>(known - kReportParameters.begin())] = true;
   }
   if (report.takes[static_cast<size_t>(Limit::By)] == report.by.empty()) {
     return Error{
-        fmt::format("The report {} ({}) must have both or neither: a comment line `-- by: value, …` and :by in "
-                    "its SQL.",
-                    report.name, report.origin)};
-  }
-  return Unit{};
-}
-
-Status checkRequest(const Report& report, const ReportRequest& request) {
-  const Filter& filter = request.filter;
-  const bool isSet[] = {filter.rank.has_value(), filter.step.has_value(), filter.range.has_value(),
-                        filter.from.has_value(), filter.to.has_value(),   request.by.has_value()};
-  for (size_t i = 0; i < kReportParameters.size(); ++i) {
-    if (!isSet[i] || report.takes[i]) continue;
-    return Error{fmt::format("The report {} takes no {}; of the filters it takes {}.", report.name,
-                             kReportParameters[i].option, report.optionList())};
-  }
-  if (request.by && std::ranges::find(report.by, *request.by) == report.by.end()) {
-    return Error{fmt::format("The report {} has no --by {}; it has {}.", report.name, *request.by, joined(report.by))};
+        fmt::format("The {} {} ({}) must have both or neither: a comment line `-- by: value, …` and :by in its SQL.",
+                    report.noun, report.name, report.origin)};
   }
   return Unit{};
 }
@@ -133,18 +103,13 @@ Report readReport(const std::string& name, const std::string& path) {
   Report broken;
   broken.name = name;
   broken.origin = path;
-  // A pipe or a device of that name would never end.
-  if (std::error_code failed; !std::filesystem::is_regular_file(path, failed)) {
-    broken.problem = fmt::format("The report {} is not a regular file.", path);
+  constexpr uintmax_t kMostBytes = 1 << 20;
+  auto text = readTextFile("The report", path, kMostBytes);
+  if (!text.ok()) {
+    broken.problem = text.error().message;
     return broken;
   }
-  std::ifstream file(path, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file) {
-    broken.problem = fmt::format("The report {} cannot be read.", path);
-    return broken;
-  }
-  auto report = parseReport(name, text, path);
+  auto report = parseReport(name, text.value(), path);
   if (report.ok()) return std::move(report).value();
   broken.problem = report.error().message;
   return broken;
@@ -160,12 +125,28 @@ std::string Report::optionList() const {
   return options.empty() ? "none" : joined(options);
 }
 
+Status checkRequest(const Report& report, const ReportRequest& request) {
+  const Filter& filter = request.filter;
+  const bool isSet[] = {filter.rank.has_value(), filter.step.has_value(), filter.range.has_value(),
+                        filter.from.has_value(), filter.to.has_value(),   request.by.has_value()};
+  for (size_t i = 0; i < kReportParameters.size(); ++i) {
+    if (!isSet[i] || report.takes[i]) continue;
+    return Error{fmt::format("The {} {} takes no {}; of the filters it takes {}.", report.noun, report.name,
+                             kReportParameters[i].option, report.optionList())};
+  }
+  if (request.by && std::ranges::find(report.by, *request.by) == report.by.end()) {
+    return Error{fmt::format("The report {} has no --by {}; it has {}.", report.name, *request.by, joined(report.by))};
+  }
+  return Unit{};
+}
+
 Result<Statement> prepareReport(Database& database, const Report& report, const ReportRequest& request) {
   if (!report.problem.empty()) return Error{report.problem};
   if (Status fits = checkRequest(report, request); !fits.ok()) return fits.error();
   auto prepared = database.prepare(report.sql);
   if (!prepared.ok()) {
-    return Error{fmt::format("The report {} ({}) failed: {}", report.name, report.origin, prepared.error().message)};
+    return Error{
+        fmt::format("The {} {} ({}) failed: {}", report.noun, report.name, report.origin, prepared.error().message)};
   }
   Statement& statement = prepared.value();
   const auto bind = [&](Limit limit, const auto& value) {
@@ -185,8 +166,9 @@ Result<Statement> prepareReport(Database& database, const Report& report, const 
   return prepared;
 }
 
-Result<Report> parseReport(std::string_view name, std::string_view text, std::string_view origin) {
+Result<Report> parseReport(std::string_view name, std::string_view text, std::string_view origin, const char* noun) {
   Report report;
+  report.noun = noun;
   report.name = name;
   report.sql = text;
   report.origin = origin;
@@ -208,8 +190,8 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
     }
   }
   if (report.title.empty() || report.question.empty()) {
-    return Error{fmt::format(
-        "The report {} ({}) must begin with two comment lines: its title and the question it answers.", name, origin)};
+    return Error{fmt::format("The {} {} ({}) must begin with two comment lines: its title and the question it answers.",
+                             noun, name, origin)};
   }
   if (Status read = readParameters(report); !read.ok()) return read.error();
   return report;

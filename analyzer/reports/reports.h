@@ -47,6 +47,7 @@ struct Report {
   std::string sql;                                     // the whole file
   std::string origin;                                  // path, or "built in"
   std::string problem;                                 // why it cannot be used, for the user; else empty
+  const char* noun = "report";                         // what messages call it: a rule of the advice is read likewise
 
   // "--rank, --step and --by", "none".
   [[nodiscard]] std::string optionList() const;
@@ -58,7 +59,11 @@ struct ReportRequest {
   std::optional<std::string> by;
 };
 
-[[nodiscard]] Result<Report> parseReport(std::string_view name, std::string_view text, std::string_view origin);
+[[nodiscard]] Result<Report> parseReport(std::string_view name, std::string_view text, std::string_view origin,
+                                         const char* noun = "report");
+
+// An error that says what the report takes, when it lacks a parameter for something that is set.
+[[nodiscard]] Status checkRequest(const Report& report, const ReportRequest& request);
 
 // The report's statement, its parameters bound. What the report does not take is an error that says what it takes, and
 // so is a value of `by` that it does not know.

@@ -6,7 +6,7 @@
 -- pid: process id
 -- tid: thread that waited; empty by call, or when the call is not in the trace
 -- api: function; empty by thread
--- waits_for: device, stream, event, or copy (a copy that blocks until it is done); empty by thread
+-- waits_for: device, stream, event, or copy (a copy that blocks until it is done, as asynchronous ones of pageable memory do); empty by thread
 -- stream: CUPTI's stream id, where one is told
 -- in_range: innermost range around the call, without the numbers that torch's emit_nvtx puts behind it
 -- op: innermost framework operator around the call

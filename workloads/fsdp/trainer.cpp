@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "workloads/fsdp/sharded_group.h"
 #include "workloads/nn/error.h"
@@ -210,7 +211,10 @@ void Trainer::update(int step) {
   const Range range("optimizer");
   nn::AdamwOptions options;
   options.learningRate = m_options.learningRate;
-  options.gradientFactor = 1.0f / m_options.policy.lossScale();
+  const float scale = m_options.policy.lossScale();
+  options.gradientFactor = 1.0f / scale;
+  std::optional<Range> unscale;  // the optimizer's kernels do it
+  if (scale != 1.0f) unscale.emplace("unscale", static_cast<uint64_t>(scale));
   for (size_t i = m_blockGroups.size(); i-- > 0;) m_blockGroups[i]->update(options, step + 1);
   m_rootGroup->update(options, step + 1);
 }

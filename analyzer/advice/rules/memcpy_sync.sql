@@ -5,16 +5,16 @@
 --   (PyTorch: .to(device, non_blocking=True)).
 WITH room AS (
   SELECT rank, pid, sum(idle_ns + exposed_memory_ns) AS ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
+place AS (
+  SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY blocked_ns DESC) AS place
+  FROM analysis_blocking_calls(:rank, :step, :range, :from_ns, :to_ns) WHERE kind = 'synchronous copy'),
 blocking AS (
-  SELECT p.rank AS rank, p.pid AS pid, count(*) AS count, sum(c.bytes) AS bytes, sum(coalesce(a.duration_ns, c.duration_ns)) AS blocked_ns,
-         min(c.start_ns) AS start_ns, max(c.start_ns + c.duration_ns) AS end_ns, min(c.id) AS first_id, max(c.id) AS last_id
-  FROM gpu_window(:rank, :step, :range, :from_ns, :to_ns) w
-       JOIN copies c ON c.process_id = w.process_id AND c.start_ns >= w.start_ns AND c.start_ns < w.end_ns
-       JOIN main.process p ON p.id = c.process_id
-       LEFT JOIN main.api_call a ON a.process_id = c.process_id AND a.correlation = c.correlation
-  WHERE c.is_async = 0 AND c.copy_kind <> 'DtoD' AND c.flags & 1 = 0 GROUP BY c.process_id)
+  SELECT rank, pid, sum(calls) AS calls, sum(bytes) AS bytes, sum(blocked_ns) AS blocked_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
+         min(first_id) AS first_id, max(last_id) AS last_id, max(iif(place = 1, in_range, NULL)) AS in_range, max(iif(place = 1, blocked_ns, 0)) AS most_ns
+  FROM place GROUP BY rank, pid)
 SELECT b.rank AS rank,
-       printf('%d synchronous copies (%.1f MiB) blocked their threads for %.2f ms', b.count, b.bytes / 1048576.0, b.blocked_ns / 1e6) AS finding,
+       printf('%d synchronous copies (%.1f MiB): they blocked their threads for %.2f ms%s', b.calls, b.bytes / 1048576.0, b.blocked_ns / 1e6,
+              iif(b.in_range IS NULL, '', printf(', most of it in ''%s'': %.2f ms', b.in_range, b.most_ns / 1e6))) AS finding,
        min(b.blocked_ns, r.ns) AS gain_ns,
        iif(r.ns < b.blocked_ns, printf('the calls blocked for %.2f ms, but the device was idle or only copied for %.2f ms', b.blocked_ns / 1e6, r.ns / 1e6),
            printf('the calls'' %.2f ms, if they returned at once', b.blocked_ns / 1e6)) AS arithmetic,

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Many small collectives
--- Collectives of less than 1 MiB of one kind, more than 20 of them on each rank, that reach less than half of the best bus bandwidth in the file: their time is latency
+-- Collectives of less than 1 MiB of one kind, more than 20 of them on each rank, that reach less than half of the best bus bandwidth of collectives at least 4 times as large in the file: their time is latency
 -- remedy: Put the tensors into one bucket (DDP bucket_cap_mb, FSDP wrapping of larger modules) or use a group call.
 WITH grouped AS (
   SELECT operation, bytes, communicator, median_ns, transfer_ns IS NOT NULL AS is_transfer,
@@ -8,19 +8,23 @@ WITH grouped AS (
          coalesce(transfer_ns, total_ns / max(1, min(ranks, (SELECT count(DISTINCT rank) FROM main.process WHERE rank IS NOT NULL AND (:rank IS NULL OR rank = :rank))))) AS time_ns,
          coalesce(transfer_busbw_bytes_per_s, kernel_busbw_bytes_per_s) AS busbw
   FROM analysis_collectives(:rank, :step, :range, :from_ns, :to_ns) WHERE total_ns IS NOT NULL AND operation NOT IN ('Send', 'Recv')),
-best AS (SELECT max(busbw) AS busbw, max(bytes) AS bytes FROM grouped),
-small AS (SELECT g.*, b.busbw AS best_busbw, b.bytes AS largest FROM grouped g, best b WHERE g.bytes < 1048576 AND g.per_rank > 20 AND g.busbw > 0)
+small AS (
+  SELECT g.*, (SELECT max(l.busbw) FROM grouped l WHERE l.bytes >= 4 * g.bytes) AS best_busbw
+  FROM grouped g WHERE g.bytes < 1048576 AND g.per_rank > 20 AND g.busbw > 0),
+compared AS (
+  SELECT s.*, (SELECT l.operation || printf(' of %.1f KiB', l.bytes / 1024.0) FROM grouped l WHERE l.bytes >= 4 * s.bytes AND l.busbw = s.best_busbw LIMIT 1) AS best
+  FROM small s)
 SELECT NULL AS rank,
-       printf('each rank made %d %s of %.1f KiB in communicator %s: %.2f ms, %.1f µs each (median with waits), at %.2f GB/s where others reach %.2f GB/s', per_rank, operation,
-              bytes / 1024.0, communicator, time_ns / 1e6, median_ns / 1e3, busbw / 1e9, best_busbw / 1e9) AS finding,
+       printf('each rank made %d %s of %.1f KiB in communicator %s: %.2f ms, %.1f µs each (median with waits), at %.3g GB/s where %s reaches %.3g GB/s', per_rank, operation,
+              bytes / 1024.0, communicator, time_ns / 1e6, median_ns / 1e3, busbw / 1e9, best, best_busbw / 1e9) AS finding,
        CAST(time_ns * (1 - busbw / best_busbw) AS INTEGER) AS gain_ns,
-       printf('%.2f ms of %s x (1 - %.3g / %.3g): the same bytes at the best bus bandwidth in the file', time_ns / 1e6,
-              iif(is_transfer, 'transfers, waits for late ranks left out', 'kernels, waits for late ranks included'), busbw / 1e9, best_busbw / 1e9) AS arithmetic,
+       printf('%.2f ms of %s x (1 - %.3g / %.3g): the same bytes at the bus bandwidth of %s', time_ns / 1e6,
+              iif(is_transfer, 'transfers, waits for late ranks left out', 'kernels, waits for late ranks included'), busbw / 1e9, best_busbw / 1e9, best) AS arithmetic,
        NULL AS start_ns, NULL AS end_ns, NULL AS evidence, NULL AS cannot_say
-FROM small WHERE busbw < 0.5 * best_busbw
+FROM compared WHERE busbw < 0.5 * best_busbw
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collectives were recorded (kernels by name have no sizes)'
 WHERE NOT EXISTS (SELECT 1 FROM main.collective)
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'there are no larger collectives whose bandwidth the small ones could be compared with'
-FROM small WHERE largest < 1048576 GROUP BY 1;
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'there are no larger collectives (4 times the bytes) whose bandwidth the small ones could be compared with'
+FROM small WHERE best_busbw IS NULL GROUP BY 1;

@@ -1,25 +1,36 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- One rank makes the others wait
--- A rank that makes the others wait for more than 5 % of the span each, and twice as long as it waits for them
+-- A rank that makes the others wait for more than 5 % of the span each, and twice as long as it waits for them; what the first collective of a communicator waits is the program's start and not counted
 -- remedy: Look at the phase that makes it late: compute (its share of the work, a slower GPU), data_loading (its loader),
 --   launch (its host). `plumb report stragglers FILE`.
 WITH other AS (SELECT max(1, count(DISTINCT rank) - 1) AS ranks FROM main.process),
 worst AS (
   SELECT straggler_rank, straggler_pid, communicator, operation, sequence, first_arrival_ns, last_arrival_ns,
          row_number() OVER (PARTITION BY straggler_rank, straggler_pid ORDER BY wait_ns DESC) AS place
-  FROM analysis_collective_instances(NULL, :step, :range, :from_ns, :to_ns) WHERE wait_ns > 0)
+  FROM analysis_collective_instances(NULL, :step, :range, :from_ns, :to_ns) WHERE wait_ns > 0 AND late_phase IS NOT NULL),
+late AS (
+  SELECT *, caused_wait_ns - unexplained_ns AS steady_ns,
+         iif(unexplained_ns > 0, printf('%.2f ms of waiting - %.2f ms in first collectives', caused_wait_ns / 1e6, unexplained_ns / 1e6),
+             printf('%.2f ms of waiting', caused_wait_ns / 1e6)) AS sum_text,
+         ltrim(iif(compute_ns > 0.1 * caused_wait_ns, printf(', compute %.2f ms', compute_ns / 1e6), '')
+               || iif(previous_collective_ns > 0.1 * caused_wait_ns, printf(', previous collective %.2f ms', previous_collective_ns / 1e6), '')
+               || iif(copies_ns > 0.1 * caused_wait_ns, printf(', copies %.2f ms', copies_ns / 1e6), '')
+               || iif(data_loading_ns > 0.1 * caused_wait_ns, printf(', data loading %.2f ms', data_loading_ns / 1e6), '')
+               || iif(launch_ns > 0.1 * caused_wait_ns, printf(', launch %.2f ms', launch_ns / 1e6), ''), ', ') AS phases
+  FROM report_stragglers(:rank, :step, :range, :from_ns, :to_ns))
 SELECT s.rank AS rank,
-       printf('rank %s arrived last in %d of %d collectives and caused %.2f ms of waiting in the others; late in: %s', coalesce(s.rank, '-'),
-              s.arrived_last, s.instances, s.caused_wait_ns / 1e6, coalesce(s.phase, 'unknown')) AS finding,
-       s.caused_wait_ns / o.ranks AS gain_ns, printf('%.2f ms of waiting / %d other ranks', s.caused_wait_ns / 1e6, o.ranks) AS arithmetic,
+       printf('rank %s arrived last in %d of %d collectives and caused %.2f ms of waiting in the others; late in: %s%s%s', coalesce(s.rank, '-'),
+              s.arrived_last, s.instances, s.steady_ns / 1e6, coalesce(s.phase, 'unknown'), coalesce(', most of it in range ''' || s.late_range || '''', ''),
+              iif(s.phases LIKE '%, %', printf(' (%s)', s.phases), '')) AS finding,
+       CAST(s.steady_ns / o.ranks AS INTEGER) AS gain_ns, printf('%s / %d other ranks', iif(s.unexplained_ns > 0, '(' || s.sum_text || ')', s.sum_text), o.ranks) AS arithmetic,
        w.first_arrival_ns AS start_ns, w.last_arrival_ns AS end_ns,
        (SELECT 'collective ' || m.collective_id FROM analysis_collective_members(NULL, :step, :range, :from_ns, :to_ns) m
         WHERE m.pid = s.pid AND m.rank IS s.rank AND m.communicator = w.communicator AND m.operation = w.operation AND m.sequence = w.sequence LIMIT 1) AS evidence,
        NULL AS cannot_say
-FROM report_stragglers(:rank, :step, :range, :from_ns, :to_ns) s CROSS JOIN other o
+FROM late s CROSS JOIN other o
      LEFT JOIN worst w ON w.straggler_pid = s.pid AND w.straggler_rank IS s.rank AND w.place = 1
-WHERE s.caused_wait_ns > 2 * s.waited_ns
-  AND s.caused_wait_ns > 0.05 * o.ranks * (SELECT max(span_ns) FROM analysis_breakdown(NULL, :step, :range, :from_ns, :to_ns))
+WHERE s.steady_ns > 2 * s.waited_ns
+  AND s.steady_ns > 0.05 * o.ranks * (SELECT max(span_ns) FROM analysis_breakdown(NULL, :step, :range, :from_ns, :to_ns))
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collective has the kernels of all its ranks in the file'
 WHERE NOT EXISTS (SELECT 1 FROM report_stragglers WHERE instances > 0);

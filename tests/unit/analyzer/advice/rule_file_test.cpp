@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -57,24 +58,95 @@ TEST(RuleFile, UsersRulesJoinAndReplaceOurs) {
   }
 }
 
-TEST(RuleFile, AUsersRuleThatIsNoSqlAbstains) {
+constexpr const char* kHead = "-- A\n-- B\n-- remedy: C\n";
+
+Advice adviceWith(const Folder& folder, const Filter& filter = {}, const RuleLimits& limits = {}) {
   const TraceFile file;
   { const TraceBuilder trace(file.path()); }
-  const Folder folder;
-  folder.write("broken.sql", "-- A\n-- B\n-- remedy: C\nSELECT x FROM nowhere");
-  folder.write("hello.sql",
-               "-- A\n-- B\n-- remedy: C\nSELECT 'found' AS finding, 7 AS gain_ns, 'by hand' AS arithmetic, 3 AS rank,"
-               " 1 AS start_ns, 2 AS end_ns, 'kernel 1, kernel 2' AS evidence");
-  folder.write("numb.sql", "-- A\n-- B\n-- remedy: C\nSELECT 1 AS something");
   Trace trace = valueOf(Trace::open(file.path()));
-  const Advice advice = valueOf(advise(trace, {}, {folder.path()}));
+  return valueOf(advise(trace, filter, {folder.path()}, limits));
+}
+
+std::string reasonOf(const Advice& advice, const std::string& rule) {
+  for (const Abstention& one : advice.abstentions) {
+    if (one.rule == rule) return one.reason + (one.isBroken ? "" : " (not broken)");
+  }
+  return "";
+}
+
+constexpr const char* kFinds =
+    "SELECT 'found' AS finding, 7 AS gain_ns, 'by hand' AS arithmetic, 3 AS rank, 1 AS start_ns, 2 AS end_ns,"
+    " 'kernel 1, kernel 2' AS evidence";
+
+TEST(RuleFile, RulesThatCannotBeUsedSayWhyAndTheOthersAreApplied) {
+  const Folder folder;
+  folder.write("empty.sql", "");
+  folder.write("binary.sql", std::string("\x7f"
+                                         "ELF\0\0\1",
+                                         7));
+  folder.write("latin.sql", "-- Gr\xf6\xdfe\n-- B\n-- remedy: C\nSELECT 1 AS finding");
+  folder.write("huge.sql", kHead + std::string(2 << 20, ' '));
+  folder.write("headless.sql", "SELECT 1 AS finding");
+  folder.write("typo.sql", std::string(kHead) + "SELEC 1 AS finding");
+  folder.write("nowhere.sql", std::string(kHead) + "SELECT x FROM nowhere");
+  folder.write("two.sql", std::string(kHead) + "SELECT 1 AS finding; SELECT 2 AS finding");
+  folder.write("writes.sql", std::string(kHead) + "DELETE FROM kernel");
+  folder.write("pragma.sql", std::string(kHead) + "PRAGMA writable_schema = 1");
+  folder.write("nothing.sql", kHead);
+  folder.write("parameter.sql", std::string(kHead) + "SELECT :colour AS finding");
+  folder.write("numb.sql", std::string(kHead) + "SELECT 1 AS something");
+  folder.write("fails.sql", std::string(kHead) + "SELECT abs(-9223372036854775808) AS finding");
+  std::filesystem::create_directory(folder.path() + "/folder.sql");
+  folder.write("hello.sql", std::string(kHead) + kFinds);
+  const Advice advice = adviceWith(folder);
   ASSERT_EQ(advice.findings.size(), 1u);
   EXPECT_EQ(advice.findings[0].gain, Duration(7));
   EXPECT_EQ(advice.findings[0].rank, 3);
   EXPECT_THAT(advice.findings[0].evidence, testing::ElementsAre("kernel 1", "kernel 2"));
-  EXPECT_THAT(advice.abstentions, testing::Contains(testing::Field(&Abstention::reason, HasSubstr("nowhere"))));
-  EXPECT_THAT(advice.abstentions,
-              testing::Contains(testing::Field(&Abstention::reason, HasSubstr("no column finding"))));
+  const std::pair<const char*, const char*> kReasons[] = {
+      {"empty", "is empty"},           {"binary", "is not text"},
+      {"latin", "is not text"},        {"huge", "bytes: at most 1048576"},
+      {"headless", "three comment"},   {"typo", "syntax error"},
+      {"nowhere", "nowhere"},          {"two", "More than one SQL statement"},
+      {"writes", "for reading only"},  {"pragma", "for reading only"},
+      {"nothing", "no statement"},     {"parameter", "uses the parameter :colour"},
+      {"numb", "no column finding"},   {"fails", "integer overflow"},
+      {"folder", "not a regular file"}};
+  for (const auto& [rule, reason] : kReasons) {
+    EXPECT_THAT(reasonOf(advice, rule), HasSubstr(reason)) << rule;
+    EXPECT_THAT(reasonOf(advice, rule), testing::Not(HasSubstr("not broken"))) << rule;
+    EXPECT_THAT(reasonOf(advice, rule), testing::Not(HasSubstr("\n"))) << rule;
+  }
+}
+
+TEST(RuleFile, AnEndlessRuleIsStopped) {
+  const Folder folder;
+  folder.write("endless.sql", std::string(kHead) +
+                                  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+                                  " SELECT count(*) AS finding FROM n");
+  folder.write("flood.sql", std::string(kHead) +
+                                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+                                " SELECT i AS finding FROM n");
+  folder.write("zero.sql", std::string(kHead) + kFinds);  // after the stopped ones
+  const Advice advice = adviceWith(folder, {}, {std::chrono::milliseconds(200), 1000});
+  EXPECT_THAT(reasonOf(advice, "endless"), HasSubstr("it ran longer than 0.2 s and was stopped"));
+  EXPECT_THAT(reasonOf(advice, "flood"), HasSubstr("more than 1000 findings"));
+  EXPECT_EQ(advice.findings.size(), 1u);
+}
+
+TEST(RuleFile, ARuleWithoutTheParameterOfAFilterThatIsSetAbstains) {
+  const Folder folder;
+  folder.write("whole.sql", std::string(kHead) + kFinds);
+  folder.write("ranked.sql", std::string(kHead) + kFinds + " WHERE :rank IS NULL OR :rank = 3");
+  Filter filter;
+  filter.rank = 3;
+  Advice advice = adviceWith(folder, filter);
+  ASSERT_EQ(advice.findings.size(), 1u);
+  EXPECT_EQ(advice.findings[0].rule, "ranked");
+  EXPECT_THAT(reasonOf(advice, "whole"), HasSubstr("takes no --rank; of the filters it takes none. (not broken)"));
+  filter.step = 1;
+  EXPECT_THAT(reasonOf(adviceWith(folder, filter), "ranked"),
+              HasSubstr("takes no --step; of the filters it takes --rank"));
 }
 
 }  // namespace

@@ -72,6 +72,26 @@ TEST(HostWaits, ABlockingCopyIsOne) {
   EXPECT_EQ(totals[0].first.what, WaitsFor::Copy);
 }
 
+TEST(HostWaits, AnAsynchronousCopyOfPageableMemoryIsOneWhenItsCallLasted) {
+  constexpr int64_t kDeviceToHost = 2, kPageable = 1, kPinned = 2, kDevice = 3;
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addApiCall(rank.process, rank.thread, 0, 50, "cudaMemcpyAsync", 7);
+    trace.addCopy(rank.work(10, 30, 7), 4, kDeviceToHost, kDevice, kPageable);
+    trace.addApiCall(rank.process, rank.thread, 60, 5, "cudaMemcpyAsync", 8);  // returned before the copy
+    trace.addCopy(rank.work(63, 30, 8), 4, kDeviceToHost, kDevice, kPageable);
+    trace.addApiCall(rank.process, rank.thread, 100, 50, "cudaMemcpyAsync", 9);
+    trace.addCopy(rank.work(110, 30, 9), 4, kDeviceToHost, kDevice, kPinned);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto waits = valueOf(findHostWaits(trace, {}));
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].what, WaitsFor::Copy);
+  EXPECT_EQ(waits[0].time, intervalOf(0, 50));
+}
+
 // On one thread no idle time is counted twice, and each wait has what the brute force gives it.
 TEST(HostWaits, IdleTimeIsThatOfABruteForce) {
   std::mt19937 random(13);

@@ -73,7 +73,7 @@ TEST(Idle, QueuedWorkWaitsForAnotherStream) {
   const DeviceIdle idle = idleOf(file.path());
   using Key = std::pair<IdleCause, IdleEvidence>;
   EXPECT_EQ(idle.byEvidence.at(Key(IdleCause::StreamDependency, IdleEvidence::OtherStream)).time, Duration(10));
-  EXPECT_EQ(idle.byEvidence.at(Key(IdleCause::Unknown, IdleEvidence::SameStream)).time, Duration(20));
+  EXPECT_EQ(idle.byEvidence.at(Key(IdleCause::DeviceScheduling, IdleEvidence::SameStream)).time, Duration(20));
   EXPECT_EQ(idle.byEvidence.at(Key(IdleCause::StreamDependency, IdleEvidence::WaitRecord)).time, Duration(5));
 }
 
@@ -143,7 +143,8 @@ IdleCause causeAt(int64_t t, const std::vector<Kernel>& kernels, const std::vect
   for (const Kernel& kernel : kernels) {
     if (kernel.end == gapStart && kernel.end > kernel.start) before = &kernel;
   }
-  return before && before->onOtherStream != next->onOtherStream ? IdleCause::StreamDependency : IdleCause::Unknown;
+  return before && before->onOtherStream != next->onOtherStream ? IdleCause::StreamDependency
+                                                                : IdleCause::DeviceScheduling;
 }
 
 TEST(Idle, EveryNanosecondHasTheCauseOfTheDefinition) {

@@ -90,6 +90,42 @@ TEST_F(Stragglers, WhatTheLastRankDidLongerIsThePhase) {
   EXPECT_EQ(ranks[1].phase(), std::nullopt);
 }
 
+TEST_F(Stragglers, TheRangeIsWhereThePhaseWasSpent) {
+  addRanks(3);
+  const auto kernelIn = [&](size_t rank, int64_t startNs, int64_t durationNs, const char* range) {
+    const int64_t correlation = m_builder.newCorrelation();
+    m_builder.addRange(m_ranks[rank].process, m_ranks[rank].thread, startNs - 8, 6, range);
+    m_builder.addApiCall(m_ranks[rank].process, m_ranks[rank].thread, startNs - 6, 2, "cudaLaunchKernel", correlation);
+    m_builder.addKernel(m_ranks[rank].work(startNs, durationNs, correlation), "gemm");
+  };
+  const auto arrivals = [&](int64_t first, int64_t second, int64_t third) {
+    const TimePoint end(std::max({first, second, third}) + 50);
+    collective({{TimePoint(first), end}, {TimePoint(second), end}, {TimePoint(third), end}});
+  };
+  arrivals(100, 100, 100);  // until 150
+  kernelIn(1, 160, 100, "attention");
+  kernelIn(1, 270, 300, "mlp");
+  arrivals(160, 580, 160);  // rank 1 computes; until 630
+  m_builder.addRange(m_ranks[2].process, m_ranks[2].thread, 640, 200, "dataloader");
+  arrivals(640, 640, 850);  // rank 2 loads; until 900
+  m_builder.addRange(m_ranks[0].process, m_ranks[0].thread, 900, 390, "tokenize");
+  arrivals(1300, 910, 910);  // rank 0 launches late
+  const CollectiveAnalysis analysis = analyze();
+  const auto ranks = valueOf(findStragglers(*m_trace, analysis));
+  ASSERT_EQ(ranks.size(), 3u);
+  const std::pair<int64_t, std::pair<LatePhase, const char*>> kExpected[] = {
+      {1, {LatePhase::Compute, "mlp"}},
+      {0, {LatePhase::Launch, "tokenize"}},
+      {2, {LatePhase::DataLoading, "dataloader"}}};
+  for (size_t i = 0; i < 3; ++i) {
+    const auto& [rank, place] = kExpected[i];
+    EXPECT_EQ(ranks[i].rank, rank);
+    EXPECT_EQ(ranks[i].phase(), place.first) << rank;
+    ASSERT_TRUE(ranks[i].range) << rank;
+    EXPECT_EQ(m_trace->text(*ranks[i].range), place.second) << rank;
+  }
+}
+
 TEST_F(Stragglers, AFilterChoosesInstancesButNotWhatTheyAreComparedFrom) {
   addRanks(2);
   collective({{TimePoint(100), TimePoint(200)}, {TimePoint(110), TimePoint(200)}});

@@ -49,8 +49,8 @@ TEST(Report, KnowsItsParametersAndValuesOfBy) {
   EXPECT_THAT(errorOf(parseReport("mine", "-- T\n-- Q\n-- by: a\nSELECT 1", "here")), testing::HasSubstr("by:"));
 }
 
-// About what only imported files have.
-const std::set<std::string> kOfOtherSources = {"benchmarks", "collective_timings", "os_calls"};
+// About what only imported files have, or runs that hang.
+const std::set<std::string> kOfOtherSources = {"benchmarks", "collective_timings", "os_calls", "stuck"};
 
 // Every column of every report is documented, in order, and a unit in its name is its unit.
 TEST(BuiltinReports, DescribeWhatTheyReturn) {

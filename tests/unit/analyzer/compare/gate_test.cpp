@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 
 #include "analyzer/reports/reports.h"
@@ -30,6 +31,8 @@ class Gate : public testing::Test {
     std::ofstream(m_rules) << rules;
     return isYaml ? checkYamlRules(*m_trace, baseline, m_rules) : checkSqlRules(*m_trace, m_rules);
   }
+  // Why the only rule could not be run.
+  std::string problemOf(const std::string& rules) { return only(rules).error; }
   GateResult only(const std::string& rules, Trace* baseline = nullptr) {
     auto results = valueOf(check(rules, baseline));
     if (results.size() != 1) throw std::runtime_error("not one result");
@@ -75,18 +78,51 @@ TEST_F(Gate, SqlStatementsAreAllChecked) {
   EXPECT_FALSE(results[1].passed);
 }
 
-TEST_F(Gate, SqlErrorsNameThePlace) {
-  const std::string error = errorOf(check("SELECT 1 WHERE 0;\nSELECT * FROM nowhere;"));
-  EXPECT_THAT(error, HasSubstr(".rules"));
-  EXPECT_THAT(error, HasSubstr("nowhere"));
-  EXPECT_THAT(error, HasSubstr("line 2"));
+TEST_F(Gate, SqlErrorsNameThePlaceAndTheOthersAreChecked) {
+  const auto results =
+      valueOf(check("SELECT 1 WHERE 0;\n-- check: typo\nSELECT * FROM nowhere WHERE name = ';';\nSELECT (;\n-- check: "
+                    "last\nSELECT 5;"));
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_TRUE(results[0].passed);
+  EXPECT_EQ(results[1].name, "typo");
+  EXPECT_FALSE(results[1].passed);
+  for (const char* part : {".rules, line 3, typo", "nowhere"}) EXPECT_THAT(results[1].error, HasSubstr(part));
+  EXPECT_THAT(results[2].error, HasSubstr("line 4, statement 3"));
+  EXPECT_EQ(results[3].name, "last");
+  EXPECT_EQ(results[3].error, "");
+  EXPECT_FALSE(results[3].passed);
 }
 
-TEST_F(Gate, SqlCannotWrite) { EXPECT_NE(errorOf(check("DELETE FROM kernel")), ""); }
+TEST_F(Gate, SqlCannotWrite) {
+  EXPECT_THAT(problemOf("DELETE FROM kernel"), HasSubstr("opened for reading only"));
+  EXPECT_THAT(problemOf("ATTACH '/tmp/other.sqlite' AS other"), HasSubstr("opened for reading only"));
+}
+
+constexpr const char* kEndless =
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS count FROM n";
+
+TEST_F(Gate, AnEndlessRuleIsStoppedAndTheOthersAreChecked) {
+  const std::chrono::milliseconds limit(200);
+  std::ofstream(m_rules) << "-- check: endless\n" << kEndless << ";\nSELECT 1 WHERE 0;";
+  const auto results = valueOf(checkSqlRules(*m_trace, m_rules, limit));
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_THAT(results[0].error, HasSubstr("it ran longer than 0.2 s and was stopped"));
+  EXPECT_TRUE(results[1].passed);
+  std::ofstream(m_rules) << "rules:\n  - {name: endless, value: '" << kEndless
+                         << "', max: 1}\n  - {value: SELECT 1, max: 1}\n";
+  const auto yaml = valueOf(checkYamlRules(*m_trace, nullptr, m_rules, limit));
+  ASSERT_EQ(yaml.size(), 2u);
+  EXPECT_THAT(yaml[0].error, HasSubstr("line 2: it ran longer than 0.2 s"));
+  EXPECT_TRUE(yaml[1].passed);
+}
 
 TEST_F(Gate, RulesWithoutAStatementAreAnError) {
   EXPECT_THAT(errorOf(check("-- nothing\n")), HasSubstr("no statement"));
+  EXPECT_THAT(errorOf(check("")), HasSubstr("is empty"));
+  EXPECT_THAT(errorOf(check(std::string("SELECT 1;\0\1\2", 12))), HasSubstr("is not text"));
+  EXPECT_THAT(errorOf(check(std::string(17 << 20, ' '))), HasSubstr("bytes: at most"));
   EXPECT_THAT(errorOf(checkSqlRules(*m_trace, "/does/not/exist.sql")), HasSubstr("cannot be read"));
+  EXPECT_THAT(errorOf(checkSqlRules(*m_trace, "/dev/zero")), HasSubstr("not a regular file"));
 }
 
 TEST_F(Gate, YamlLimitsWithUnits) {
@@ -125,11 +161,12 @@ TEST_F(Gate, YamlErrorsNameTheLine) {
       {"rules:\n  - name: a\n    value: SELEC 1\n    max: 1\n", "line 3: "},
       {"rules:\n  - {name: a}\n", "line 2: the rule has neither"},
       {"rules:\n  - just a text\n", "line 2: a rule is a map"},
-      {"rules: 5\n", "no list 'rules'"},
-      {"rules:\n  - {name: [\n", "line "},
       {"rules:\n  - {name: a, value: SELECT 1, maximum: 3, max: 5}\n", "line 2: 'maximum' is none of"},
+      {"rules:\n  - {name: a, value: [1, 2], max: 3}\n", "line 2: "},
       {"rules:\n  - {name: a, max_slowdown_pct: 3}\n", "needs --baseline"}};
-  for (const auto& [rules, message] : kBad) EXPECT_THAT(errorOf(check(rules)), HasSubstr(message)) << rules;
+  for (const auto& [rules, message] : kBad) EXPECT_THAT(problemOf(rules), HasSubstr(message)) << rules;
+  EXPECT_THAT(errorOf(check("rules: 5\n")), HasSubstr("no list 'rules'"));
+  EXPECT_THAT(errorOf(check("rules:\n  - {name: [\n")), HasSubstr("line "));
 }
 
 TEST_F(Gate, SlowdownAgainstABaseline) {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/trace/time_limit.h"
+
+#include <fmt/format.h>
+
+namespace plumb {
+
+TimeLimit::TimeLimit(Database& database, std::chrono::milliseconds limit)
+    : m_database(database), m_limit(limit), m_isOver(std::make_shared<bool>(false)) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  m_database.whileReading([&database, end, isOver = m_isOver] {
+    if (std::chrono::steady_clock::now() < end) return;
+    *isOver = true;
+    database.interrupt();
+  });
+}
+
+TimeLimit::~TimeLimit() { m_database.whileReading({}); }
+
+std::string TimeLimit::sentence() const {
+  return fmt::format("it ran longer than {:g} s and was stopped", static_cast<double>(m_limit.count()) / 1000);
+}
+
+}  // namespace plumb
