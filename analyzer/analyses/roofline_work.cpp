@@ -258,6 +258,22 @@ Result<CollectedWork> collectWork(Trace& trace, const Filter& filter) {
   return collected;
 }
 
+namespace {
+
+// A device that the recording does not describe (torch.profiler numbers the devices that it describes as the program
+// sees them, and those of the events as the machine does) is taken for one of its process, when these are all alike.
+std::string nameOfTheOthers(const Trace& trace, const Device& device) {
+  std::string name;
+  for (const Device& other : trace.devices()) {
+    if (other.process != device.process || other.name.empty()) continue;
+    if (!name.empty() && name != other.name) return {};
+    name = other.name;
+  }
+  return name;
+}
+
+}  // namespace
+
 Result<DeviceRoofs> DeviceRoofs::load(Trace& trace) {
   DeviceRoofs roofs;
   for (const auto& [resource, perSecond] : givenPeaks(trace.database())) {
@@ -287,7 +303,9 @@ std::vector<Roof> DeviceRoofs::of(const Trace& trace, ProcessId process, DeviceI
     result = recorded->second;
   }
   result.insert(result.end(), m_given.begin(), m_given.end());
-  for (Roof& roof : datasheetRoofs(*device)) {
+  Device described = *device;
+  if (described.name.empty()) described.name = nameOfTheOthers(trace, *device);
+  for (Roof& roof : datasheetRoofs(described)) {
     const bool isKnown = std::ranges::any_of(
         result, [&](const Roof& r) { return r.resource == roof.resource && r.source == roof.source; });
     if (!isKnown) result.push_back(std::move(roof));

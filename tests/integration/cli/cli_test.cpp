@@ -72,7 +72,8 @@ TEST_F(Cli, ReportInThreeFormatsHasTheSameNumbers) {
   const auto objects = nlohmann::ordered_json::parse(plumb({"report", "kernels", sample(), "--format", "json"}).output);
   for (const auto& [name, value] : objects[0].items()) header += (header.empty() ? "" : ",") + name;
   EXPECT_EQ(csvLines[0], header + "\r");
-  EXPECT_EQ(linesOf(table.output).size(), rows.size() + 1);
+  ASSERT_EQ(linesOf(table.output).size(), rows.size() + 2);
+  EXPECT_EQ(linesOf(table.output).back(), "left out, because empty in every row: detail");
   const auto& first = rows[0];
   EXPECT_EQ(first["name"], "ncclDevKernel_AllGather_RING_LL");
   EXPECT_TRUE(first["total_ns"].is_number_integer());
@@ -91,6 +92,17 @@ TEST_F(Cli, EveryReportRuns) {
     EXPECT_EQ(plumb({"report", name, "--columns"}).exitCode, 0) << name;
   }
   EXPECT_THAT(plumb({"report", "--list"}).output, HasSubstr("kernels"));
+}
+
+TEST_F(Cli, ReportsTakeThePeaksOfTheUser) {
+  const Outcome given =
+      plumb({"report", "roofline", sample(), "--peak", "memory=3TB/s", "--peak", "fp32=60TFLOPS", "--format", "csv"});
+  EXPECT_EQ(given.exitCode, 0);
+  EXPECT_THAT(given.output, HasSubstr("3000000000000,given"));
+  EXPECT_THAT(given.output, HasSubstr("60000000000000,given"));
+  expectRefused(plumb({"report", "roofline", sample(), "--peak", "memory"}), "write RESOURCE=RATE");
+  expectRefused(plumb({"report", "roofline", sample(), "--peak", "speed=1"}), "There is no peak of speed");
+  expectRefused(plumb({"report", "roofline", sample(), "--peak", "memory=fast"}), "is no rate");
 }
 
 TEST_F(Cli, ReportOfOneRank) {

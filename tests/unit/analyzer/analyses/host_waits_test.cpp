@@ -42,6 +42,22 @@ TEST(HostWaits, IdleTimeUntilTheNextLaunchReachesTheDevice) {
   EXPECT_EQ(trace.text(*waits[0].range), "read loss");
 }
 
+TEST(HostWaits, OfOneOperatorOfEmitNvtxAreOneSite) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (int64_t i = 0; i < 3; ++i) {
+      trace.addRange(rank.process, rank.thread, 1000 * i, 500, "aten::item, op_id = " + std::to_string(i));
+      trace.addApiCall(rank.process, rank.thread, 1000 * i + 10, 100, "cudaStreamSynchronize", i + 1);
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto sites = valueOf(totalHostWaits(trace, {}, WaitGrouping::Site));
+  ASSERT_EQ(sites.size(), 1u);
+  EXPECT_EQ(sites[0].durations.count(), 3u);
+}
+
 TEST(HostWaits, StreamsThatWaitForEventsAreNoHostWaits) {
   const TraceFile file;
   {

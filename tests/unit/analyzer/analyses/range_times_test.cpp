@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/analyses/windows.h"
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::test {
@@ -120,6 +121,48 @@ TEST(Ranges, StartEndRangesMayOverlap) {
   EXPECT_EQ(find(totals, "a")->gpuEventCount, 2);
   EXPECT_EQ(find(totals, "b")->gpuEventCount, 2);
   EXPECT_EQ(find(totals, "b")->gpuBusy, Duration(20));
+}
+
+TEST(Ranges, OfEmitNvtxAreOneByNameAndPathWhateverTheirNumbers) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    const int64_t step = trace.addRange(rank.process, rank.thread, 0, 100, "step", 0);
+    trace.addRange(rank.process, rank.thread, 10, 5, "aten::add, seq = 12, op_id = 3, sizes = [[4], [4]]", 1, step);
+    trace.addRange(rank.process, rank.thread, 20, 5, "aten::add, op_id = 4, sizes = [[8], [8]]", 1, step);
+    trace.addRange(rank.process, rank.thread, 30, 5, "aten::add", 1, step);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  for (const auto& [grouping, name] : {std::pair(RangeGrouping::Name, "aten::add"),
+                                       {RangeGrouping::AllThreads, "aten::add"},
+                                       {RangeGrouping::Path, "step > aten::add"}}) {
+    const auto totals = valueOf(totalRanges(trace, {}, grouping));
+    EXPECT_EQ(totals.size(), 2u);
+    const RangeTotals* add = find(totals, name);
+    ASSERT_NE(add, nullptr) << name;
+    EXPECT_EQ(add->host.count(), 3u);
+  }
+  EXPECT_EQ(valueOf(totalRanges(trace, {}, RangeGrouping::Instance)).size(), 4u);
+}
+
+TEST(Windows, OfARangeHoldWhatWasLaunchedInAnyOfManyNestedOnes) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (int64_t i = 0; i < 20; ++i) trace.addRange(rank.process, rank.thread, i, 1000 - 2 * i, "recursive", i);
+    launch(trace, rank, rank.thread, 990, 2000, 10);  // in the outermost few
+    launch(trace, rank, rank.thread, 500, 1500, 10);  // in all
+    launch(trace, rank, rank.thread, 1001, 3000, 10);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  Filter filter;
+  filter.range = "recursive";
+  const auto windows = valueOf(findWindows(trace, filter));
+  ASSERT_EQ(windows.size(), 1u);
+  EXPECT_EQ(windows[0].gpu.hull(), intervalOf(1500, 510));
+  EXPECT_EQ(windows[0].host.length(), Duration(1000));
 }
 
 }  // namespace

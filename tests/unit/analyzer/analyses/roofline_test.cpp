@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyses/peaks.h"
+#include "analyzer/analyses/roofline_work.h"
+
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::test {
@@ -43,6 +46,80 @@ TEST(DatasheetRoofs, AreTheKnownNumbersOfKnownGpus) {
   EXPECT_EQ(roof(7, 0, 80, 1530, "bf16"), 0);   // has no such unit
   EXPECT_EQ(roof(12, 7, 80, 1530, "fp32"), 0);  // not known
   EXPECT_NEAR(roof(12, 7, 80, 1530, "memory"), 1e-6, 1e-9);
+}
+
+TEST(DatasheetRoofs, OfADeviceThatTellsItsNameOnlyAreThoseOfItsName) {
+  const auto roof = [](const char* name, std::string_view resource) {
+    Device device;
+    device.name = name;
+    const Roof* found = bestRoof(datasheetRoofs(device), resource);
+    return found ? found->perSecond : 0.0;
+  };
+  EXPECT_EQ(roof("NVIDIA H100 80GB HBM3", "bf16"), 989.4e12);
+  EXPECT_EQ(roof("NVIDIA H100 80GB HBM3", "nvlink"), 450e9);
+  EXPECT_EQ(roof("NVIDIA H100 PCIe", "bf16"), 756e12);
+  EXPECT_EQ(roof("NVIDIA H200", "memory"), 4.8e12);
+  EXPECT_EQ(roof("NVIDIA B200", "memory"), 7.7e12);
+  EXPECT_EQ(roof("NVIDIA A100-SXM4-80GB", "memory"), 2039e9);
+  EXPECT_EQ(roof("NVIDIA A100-PCIE-40GB", "memory"), 1555e9);
+  EXPECT_EQ(roof("Tesla V100-SXM2-32GB", "fp16"), 125e12);
+  EXPECT_EQ(roof("Tesla V100-SXM2-32GB", "bf16"), 0);  // has no such unit
+  EXPECT_EQ(roof("Tesla T4", "pcie"), 16e9);
+  EXPECT_EQ(roof("NVIDIA L4", "fp8"), 242.5e12);
+  EXPECT_EQ(roof("NVIDIA L40S", "memory"), 864e9);
+  EXPECT_EQ(roof("NVIDIA GeForce RTX 4090", "memory"), 1008e9);
+  EXPECT_EQ(roof("AMD Instinct MI300X VF", "bf16"), 1307.4e12);
+  for (const char* other : {"", "AMD Radeon Graphics", "NVIDIA A1000", "NVIDIA H100 80GB HBM3 MIG 1g.10gb",
+                            "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D"}) {
+    EXPECT_EQ(roof(other, "memory"), 0) << other;
+  }
+}
+
+TEST(DatasheetRoofs, PropertiesGoBeforeTheName) {
+  Device device;
+  device.name = "NVIDIA A100-SXM4-80GB";
+  device.memoryBandwidthBytesPerSecond = 123;
+  EXPECT_EQ(bestRoof(datasheetRoofs(device), "memory")->perSecond, 123);
+  EXPECT_EQ(bestRoof(datasheetRoofs(device), "bf16")->perSecond, 312e12);
+}
+
+TEST(DatasheetRoofs, OfADeviceWithoutANameAreThoseOfItsProcessWhenAllAreAlike) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const int64_t process = trace.addRank(0);
+    trace.addDevice(process, {.ordinal = 0, .name = "NVIDIA L4", .kind = "gpu"});
+    trace.addDevice(process, {.ordinal = 5, .name = "", .kind = "gpu"});
+    const int64_t other = trace.addRank(1);
+    trace.addDevice(other, {.ordinal = 0, .name = "NVIDIA L4", .kind = "gpu"});
+    trace.addDevice(other, {.ordinal = 1, .name = "Tesla T4", .kind = "gpu"});
+    trace.addDevice(other, {.ordinal = 5, .name = "", .kind = "gpu"});
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const DeviceRoofs roofs = valueOf(DeviceRoofs::load(trace));
+  for (const Device& device : trace.devices()) {
+    if (!device.name.empty()) continue;
+    const auto found = roofs.of(trace, device.process, device.id);
+    EXPECT_EQ(bestRoof(found, "nvlink"), nullptr);
+    EXPECT_EQ(bestRoof(found, "pcie") != nullptr, trace.process(device.process)->rank == 0);
+  }
+}
+
+TEST(NetworkRoof, InsideOneHostIsTheLinkBetweenItsGpus) {
+  const std::vector<Roof> links = {{"nvlink", 450e9, RoofSource::Datasheet, false}};
+  EXPECT_EQ(DeviceRoofs::network(links, 16, 1)->resource, "nvlink");
+  EXPECT_EQ(DeviceRoofs::network(links, 8, 0)->perSecond, 450e9);  // hosts not told: a host has 8 GPUs
+  EXPECT_FALSE(DeviceRoofs::network(links, 16, 0));
+  EXPECT_FALSE(DeviceRoofs::network(links, 8, 2));
+  EXPECT_EQ(DeviceRoofs::network({links[0], {"network", 50e9, RoofSource::Given, false}}, 8, 2)->perSecond, 50e9);
+}
+
+TEST(Rates, AreReadWithTheirUnits) {
+  EXPECT_DOUBLE_EQ(valueOf(parseRate("450GB/s")), 450e9);
+  EXPECT_DOUBLE_EQ(valueOf(parseRate(" 3.35 TB/s ")), 3.35e12);
+  EXPECT_DOUBLE_EQ(valueOf(parseRate("989TFLOPS")), 989e12);
+  EXPECT_DOUBLE_EQ(valueOf(parseRate("4.5e11")), 4.5e11);
+  for (const char* wrong : {"", "fast", "450GB", "450Gb/s", "1 2"}) EXPECT_NE(errorOf(parseRate(wrong)), "") << wrong;
 }
 
 TEST(DatasheetRoofs, ASoftwareDeviceHasNone) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/analyzer/testing.h"
@@ -67,8 +68,9 @@ TEST(Json, ColumnsOfOneNameAreKeptApart) {
 TEST(Table, ShowsUnitsAndHarmlessText) {
   EXPECT_EQ(written("SELECT 'k' || char(27) AS name, 1500 AS total_ns, 12.34 AS share_pct, NULL AS stddev_ns",
                     Format::Table, {{"total_ns", "ns", ""}, {"share_pct", "%", ""}, {"stddev_ns", "ns", ""}}),
-            "name    total   share  stddev\n"
-            "k\\x1b  1.5 µs  12.3 %       -\n");
+            "name    total   share\n"
+            "k\\x1b  1.5 µs  12.3 %\n"
+            "left out, because empty in every row: stddev\n");
   EXPECT_EQ(written("SELECT 1 AS a WHERE 0", Format::Table), "no rows\n");
 }
 
@@ -77,6 +79,37 @@ TEST(Markdown, IsATableWhoseTextIsNoMarkup) {
                     {{"total_ns", "ns", ""}}),
             "| name | total |\n|---|---:|\n| a\\|b \\<T\\>\\* | 1.5 µs |\n| x_y \\_z\\_ | - |\n");
   EXPECT_EQ(written("SELECT 1 AS a WHERE 0", Format::Markdown), "| a |\n|---:|\n");
+}
+
+const std::vector<ReportColumn> kReportColumns = {{"name", "", ""}, {"total_ns", "ns", ""}, {"detail", "", ""}};
+
+TEST(Tables, OfReportsLeaveOutWhatIsEmptyInEveryRowAndSaySo) {
+  const std::string sql = "SELECT 'a' AS name, 1000 AS total_ns, NULL AS detail UNION ALL SELECT 'b', NULL, ''";
+  EXPECT_EQ(written(sql, Format::Table, kReportColumns),
+            "name   total\na     1.0 \xC2\xB5s\nb          -\nleft out, because empty in every row: detail\n");
+  EXPECT_EQ(written(sql, Format::Markdown, kReportColumns),
+            "| name | total |\n|---|---:|\n| a | 1.0 \xC2\xB5s |\n| b | - |\n\nleft out, because empty in every row: "
+            "detail\n");
+  EXPECT_EQ(written(sql, Format::Csv, kReportColumns), "name,total_ns,detail\r\na,1000,\r\nb,,\r\n");
+  // What is asked for by name in a query stays.
+  EXPECT_EQ(written("SELECT NULL AS a, 1 AS b", Format::Table), "a  b\n-  1\n");
+}
+
+TEST(Tables, KeepAColumnThatOnlyALateRowFills) {
+  const std::string many =
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)"
+      " SELECT 'x' || i AS name, NULL AS total_ns, CASE WHEN i = 11999 THEN 'late' END AS detail FROM n";
+  const std::string text = written(many, Format::Table, kReportColumns);
+  EXPECT_EQ(text.substr(0, text.find('\n')), "name   detail");
+  EXPECT_NE(text.find("x11999  late"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 12000 + 3 + 1);  // heads of three blocks, and the note
+}
+
+TEST(Tables, CutVeryLongNames) {
+  const std::string text =
+      written("SELECT printf('%.*c', 500, 'k') AS name, 1 AS total_ns", Format::Table, kReportColumns);
+  EXPECT_LT(text.find('\n', text.find("kk")) - text.find("kk"), 200u);
+  EXPECT_NE(text.find("--format csv has them whole"), std::string::npos);
 }
 
 }  // namespace

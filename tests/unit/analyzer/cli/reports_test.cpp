@@ -50,7 +50,8 @@ TEST(Report, KnowsItsParametersAndValuesOfBy) {
 }
 
 // About what only imported files have, or runs that hang.
-const std::set<std::string> kOfOtherSources = {"benchmarks", "collective_timings", "os_calls", "stuck"};
+const std::set<std::string> kOfOtherSources = {"benchmarks", "collective_timings", "os_calls",
+                                               "stuck",      "tracelens_gemm",     "hta_stragglers"};
 
 // Every column of every report is documented, in order, and a unit in its name is its unit.
 TEST(BuiltinReports, DescribeWhatTheyReturn) {
@@ -131,6 +132,24 @@ class ReportsInSql : public testing::Test {
   TraceFile m_file;
   std::optional<Trace> m_trace;
 };
+
+TEST_F(ReportsInSql, TakeThePeaksThatTheUserGives) {
+  open(valueOf(findReports({})));
+  const std::string ask =
+      "SELECT DISTINCT memory_roof_bytes_per_s, memory_roof_source FROM report_roofline"
+      " WHERE memory_roof_source IS NOT NULL";
+  const auto before = rows(ask);
+  EXPECT_EQ(rows("SELECT plumb_peak('memory', '3TB/s')"), (std::vector<std::vector<std::string>>{{"3000000000000.0"}}));
+  EXPECT_EQ(rows(ask), (std::vector<std::vector<std::string>>{{"3000000000000.0", "given"}}));
+  (void)rows("SELECT plumb_peak('network', 4e11)");
+  EXPECT_EQ(rows("SELECT DISTINCT reference_busbw_bytes_per_s, reference FROM report_collectives"),
+            (std::vector<std::vector<std::string>>{{"400000000000.0", "given network roof"}}));
+  (void)rows("SELECT plumb_peak('memory', NULL)");
+  EXPECT_EQ(rows(ask), before);
+  EXPECT_THAT(error("SELECT plumb_peak('speed', 1)"), testing::HasSubstr("There is no peak of speed"));
+  EXPECT_THAT(error("SELECT plumb_peak('memory', 'much')"), testing::HasSubstr("is no rate"));
+  EXPECT_THAT(error("SELECT plumb_peak('memory', -1)"), testing::HasSubstr("above 0"));
+}
 
 TEST_F(ReportsInSql, AreWhatTheCommandLineShowsWithEveryFilter) {
   const auto reports = valueOf(findReports({}));

@@ -152,5 +152,53 @@ TEST(CompareRuns, MemoryPeaks) {
   EXPECT_EQ(found->change, 500);
 }
 
+TEST(CompareRuns, SaysWhereTheGpuTimeOfAStepWent) {
+  const Comparison comparison = compare({{100, 103, 98, 101, 99, 102}, 1, "ncclDevKernel_AllReduce"},
+                                        {{121, 119, 120, 122, 118, 123}, 1, "ncclDevKernel_AllReduce"});
+  const Difference& compute = rowOf(comparison, Subject::Breakdown, "compute");
+  EXPECT_DOUBLE_EQ(*compute.change, 20.0 * kUs);
+  EXPECT_EQ(compute.verdict, "more");
+  ASSERT_TRUE(compute.low && compute.high);
+  EXPECT_GT(*compute.low, 0);
+  // 10 us of communication behind nothing, 3 us after the kernel before it.
+  const Difference& exposed = rowOf(comparison, Subject::Breakdown, "exposed communication");
+  EXPECT_DOUBLE_EQ(*exposed.a, 10.0 * kUs);
+  EXPECT_EQ(exposed.verdict, "no difference shown");
+  EXPECT_DOUBLE_EQ(*rowOf(comparison, Subject::Breakdown, "idle").a, 3.0 * kUs);
+  EXPECT_DOUBLE_EQ(*rowOf(comparison, Subject::Breakdown, "communication behind compute (overlap)").b, 0);
+  EXPECT_EQ(comparison.rows[1].subject, Subject::Breakdown);
+}
+
+TEST(CompareRuns, WithoutStepsHasNoGpuTimePerStep) {
+  const Comparison comparison = compare({{100}, 1, "", false}, {{300}, 1, "", false});
+  EXPECT_TRUE(
+      std::ranges::none_of(comparison.rows, [](const Difference& row) { return row.subject == Subject::Breakdown; }));
+}
+
+TEST(CompareRuns, MemoryPeaksByCategory) {
+  const File fileA("a.sqlite"), fileB("b.sqlite");
+  const auto make = [](const File& file, int64_t parameters, const char* other) {
+    {
+      TraceBuilder trace(file.path());
+      const OneRank rank(trace);
+      int64_t address = 4096;
+      for (const auto& [name, bytes] : {std::pair<std::string, int64_t>("parameter/w", parameters), {other, 300}}) {
+        trace.addAllocation(
+            {.process = rank.process, .device = rank.device, .startNs = 0, .address = address, .bytes = bytes});
+        trace.addRegion(rank.process, 1, address, bytes, name);
+        address += 1 << 20;
+      }
+    }
+    return valueOf(Trace::open(file.path()));
+  };
+  Trace a = make(fileA, 1000, "activation/x"), b = make(fileB, 1500, "workspace/x");
+  const Comparison comparison = valueOf(compareRuns(a, b));
+  const Difference& parameters = rowOf(comparison, Subject::MemoryCategory, "parameter");
+  EXPECT_EQ(parameters.change, 500);
+  EXPECT_EQ(parameters.verdict, "more");
+  EXPECT_EQ(rowOf(comparison, Subject::MemoryCategory, "activation").verdict, "only in A");
+  EXPECT_EQ(rowOf(comparison, Subject::MemoryCategory, "workspace").verdict, "only in B");
+}
+
 }  // namespace
 }  // namespace plumb::compare

@@ -8,7 +8,9 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <vector>
 
+#include "analyzer/analyses/tracelens_gemm.h"
 #include "analyzer/trace/trace.h"
 #include "tests/unit/analyzer/import/support.h"
 
@@ -63,6 +65,86 @@ TEST_F(ImportTest, TraceLensTimesComeOut) {
     ++count;
   }
   EXPECT_GT(count, 0);
+}
+
+// The cells of a line of CSV, in which a quoted cell can hold commas and doubled quotes.
+std::vector<std::string> cellsIn(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool isQuoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      isQuoted = !isQuoted;
+    } else if (c == ',' && !isQuoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+TEST_F(ImportTest, TraceLensMatrixProductsComeOut) {
+  const char* folder = std::getenv("PLUMB_TEST_TRACES");
+  if (folder == nullptr || *folder == 0) GTEST_SKIP() << "PLUMB_TEST_TRACES names no folder of recordings";
+  // Column of the CSV and of the table. The files that replay graphs take operators from other traces.
+  const std::vector<std::pair<std::string, size_t>> kNumbers = {{"GFLOPS_first", 11},
+                                                                {"Data Moved (MB)_first", 12},
+                                                                {"FLOPS/Byte_first", 13},
+                                                                {"name_count", 14},
+                                                                {"Kernel Time (µs)_sum", 15},
+                                                                {"Kernel Time (µs)_mean", 16},
+                                                                {"Kernel Time (µs)_median", 17},
+                                                                {"Kernel Time (µs)_std", 18},
+                                                                {"Kernel Time (µs)_min", 19},
+                                                                {"Kernel Time (µs)_max", 20},
+                                                                {"TB/s_mean", 21},
+                                                                {"TB/s_median", 22},
+                                                                {"TB/s_std", 23},
+                                                                {"TB/s_min", 24},
+                                                                {"TB/s_max", 25},
+                                                                {"TFLOPS/s_mean", 26},
+                                                                {"TFLOPS/s_median", 27},
+                                                                {"TFLOPS/s_std", 28},
+                                                                {"TFLOPS/s_min", 29},
+                                                                {"TFLOPS/s_max", 30}};
+  for (const char* name : {"h100_bert_small", "h100_image_classifier", "mi300_bert_small", "mi300_qwen05b"}) {
+    SCOPED_TRACE(name);
+    std::remove(output().c_str());
+    const std::string stem = std::string(folder) + "/kineto/" + name;
+    ASSERT_TRUE(import({stem + ".json.gz"}).ok());
+    auto trace = Trace::open(output());
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    const auto found = traceLensGemmRows(trace.value(), {});
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    std::ifstream file(stem + ".GEMM.csv");
+    std::string line;
+    ASSERT_TRUE(std::getline(file, line));
+    const std::vector<std::string> heads = cellsIn(line);
+    size_t count = 0;
+    for (; std::getline(file, line); ++count) {
+      SCOPED_TRACE(count);
+      ASSERT_LT(count, found.value().size());
+      const CellRow& mine = found.value()[count];
+      const std::vector<std::string> cells = cellsIn(line);
+      std::map<std::string, std::string> theirs;
+      for (size_t i = 0; i < heads.size(); ++i) theirs[heads[i]] = cells.at(i);
+      EXPECT_EQ(std::get<std::string>(mine[1]), theirs["name"]);
+      EXPECT_EQ(std::to_string(std::get<int64_t>(mine[3])), theirs["param: M"]);
+      EXPECT_EQ(std::get<std::string>(mine[7]), theirs["param: stride_A"]);
+      for (const auto& [head, column] : kNumbers) {
+        if (theirs[head].empty()) {
+          EXPECT_TRUE(std::holds_alternative<std::nullptr_t>(mine[column])) << head;
+          continue;
+        }
+        const double expected = std::stod(theirs[head]);
+        const auto* integer = std::get_if<int64_t>(&mine[column]);
+        const double value = integer ? static_cast<double>(*integer) : std::get<double>(mine[column]);
+        EXPECT_NEAR(value, expected, 1e-6 * expected) << head;
+      }
+    }
+    EXPECT_EQ(count, found.value().size());
+    EXPECT_GT(count, 0u);
+  }
 }
 
 }  // namespace
