@@ -15,8 +15,8 @@
 namespace plumb::nn {
 namespace {
 
-// The accounts are kept in steps of 10 ms.
-constexpr double kResolvedSeconds = 0.1;
+// The accounts are kept in steps of 10 ms, so that less says nothing.
+constexpr std::chrono::milliseconds kResolved{100};
 
 std::optional<CoreTimes> readCoreTimes() {
   std::ifstream file("/proc/stat");
@@ -60,11 +60,12 @@ std::string HostLoad::describe() const {
 HostLoadMeter::HostLoadMeter() : m_start(readCoreTimes()), m_ownStart(ownCpuSeconds()) {}
 
 HostLoad HostLoadMeter::load(double peersCpuSeconds) const {
+  std::this_thread::sleep_until(m_started + kResolved);
   const std::optional<CoreTimes> end = readCoreTimes();
   if (!m_start || !end) return fromLoadAverage();
   const double busy = end->busy - m_start->busy, idle = end->idle - m_start->idle, cores = coresOfMachine();
   const double seconds = (busy + idle) / cores;
-  if (seconds < kResolvedSeconds) return fromLoadAverage();
+  if (seconds <= 0.0) return fromLoadAverage();
   const double own = ownCpuSeconds() - m_ownStart + peersCpuSeconds;
   return {cores, std::max(0.0, busy - own) / seconds, std::max(0.0, idle) / seconds};
 }

@@ -2,6 +2,7 @@
 // How much of the machine other programs took, from Linux's accounts: what a claim about times needs to know before it
 // calls a wrong number a fault.
 #pragma once
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -35,11 +36,12 @@ struct HostLoad {
 class HostLoadMeter {
  public:
   HostLoadMeter();
-  // peersCpuSeconds: what other processes of the same run have used meanwhile. Without Linux's accounts, or over less
-  // time than they resolve, the load average stands in for the programs that wanted a core.
+  // peersCpuSeconds: what other processes of the same run have used meanwhile. Waits until a tenth of a second has
+  // passed since the start. Without Linux's accounts the load average stands in for the programs that wanted a core.
   [[nodiscard]] HostLoad load(double peersCpuSeconds = 0.0) const;
 
  private:
+  std::chrono::steady_clock::time_point m_started = std::chrono::steady_clock::now();
   std::optional<CoreTimes> m_start;
   double m_ownStart;
 };
