@@ -34,7 +34,7 @@ constexpr LossReason kStatusWithoutGroup = {
     false, false, "info", "status_without_group",
     "{0} process groups of {1} have a status but no entry that tells which group it is of; they are left out."};
 
-constexpr uint64_t kMostJsonBytes = uint64_t{1} << 30;
+constexpr uint64_t kMostJsonBytes = uint64_t{256} << 20;
 constexpr int64_t kLatestNs = int64_t{1} << 61;
 constexpr LossReason kBadSizes = {
     true, false, "warning", "bad_sizes",

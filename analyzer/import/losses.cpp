@@ -45,6 +45,9 @@ void noteCut(SourceContext& context, std::optional<int64_t> process, const std::
 }
 
 Result<std::string> readWhole(SourceContext& context, uint64_t most) {
+  // Text and pickles pack to a tenth, seldom to a thirtieth; what unpacks to far more is there to fill memory.
+  constexpr uint64_t kMostUnpacked = 64, kAlways = uint64_t{32} << 20;
+  most = std::min(most, std::max(kAlways, context.source.size() * kMostUnpacked));
   std::string bytes;
   while (context.source.append(bytes)) {
     if (context.progress) context.progress(context.source);

@@ -34,7 +34,7 @@ constexpr LossReason kWrong = {true, false, "warning", "wrong_results",
                                "{0} measurements of {1} had wrong results, by nccl-tests' own check; the first in line "
                                "{2}."};
 
-constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 constexpr double kMostMicroseconds = 1e15;
 constexpr double kMostBandwidth = 1e15;
 

@@ -93,7 +93,8 @@ std::string unescaped(std::string_view text) {
 
 class Machine {
  public:
-  explicit Machine(std::string bytes) : m_data(m_document.keep(std::move(bytes))) {}
+  Machine(std::string bytes, uint64_t mostValues)
+      : m_data(m_document.keep(std::move(bytes))), m_mostValues(mostValues) {}
 
   [[nodiscard]] Result<PlainDocument> run() {
     while (!m_stopped && !m_refusal && m_trouble.empty()) {
@@ -104,7 +105,7 @@ class Machine {
       m_opcodeAt = m_at;
       const auto opcode = static_cast<unsigned char>(m_data[m_at++]);
       step(opcode);
-      if (m_values > kMostPickleValues) m_refusal = fmt::format("it holds more than {} values", kMostPickleValues);
+      if (m_values > m_mostValues) m_refusal = fmt::format("it holds more than {} values", m_mostValues);
     }
     if (m_refusal) return Error{*m_refusal};
     if (!m_trouble.empty()) {
@@ -474,6 +475,7 @@ class Machine {
 
   PlainDocument m_document;
   std::string_view m_data;
+  uint64_t m_mostValues;
   size_t m_at = 0, m_opcodeAt = 0;
   std::vector<PlainValue> m_stack;
   std::vector<size_t> m_marks;
@@ -496,6 +498,8 @@ bool looksLikePickle(std::string_view head) {
   return two == "(d" || two == "(l" || two == "}q" || two == "]q" || two == "}(" || two == "](";
 }
 
-Result<PlainDocument> readPickle(std::string bytes) { return Machine(std::move(bytes)).run(); }
+Result<PlainDocument> readPickle(std::string bytes, uint64_t mostValues) {
+  return Machine(std::move(bytes), mostValues).run();
+}
 
 }  // namespace plumb::import

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "analyzer/import/flight_recorder.h"
@@ -18,7 +19,10 @@ Result<SourceResult> readPickledTrace(SourceContext& context) {
   auto bytes = readWhole(context, kMostPickleBytes);
   if (!bytes.ok()) return bytes.error();
   const auto problem = context.source.problem();
-  auto document = readPickle(std::move(bytes).value());
+  // A packed file of few bytes may not become values without end.
+  constexpr uint64_t kAlways = uint64_t{16} << 20, kValuesPerByte = 4;
+  const uint64_t most = std::min(kMostPickleValues, std::max(kAlways, context.source.size() * kValuesPerByte));
+  auto document = readPickle(std::move(bytes).value(), most);
   if (!document.ok()) return Error{fmt::format("{} is not read: {}.", context.path, document.error().message)};
   if (problem) document.value().setProblem(*problem);
   if (isMemorySnapshot(document.value())) return readMemorySnapshot(context, document.value());

@@ -54,7 +54,18 @@ class Builder : public nlohmann::json_sax<Json> {
     value.integer = number;
     return add(value);
   }
+  // False when it holds more than anything that is real.
+  bool isWithinBounds() {
+    constexpr uint64_t kMostValues = uint64_t{16} << 20;
+    constexpr size_t kDeepest = 512;
+    if (++m_values + 4 * m_document.containerCount() <= kMostValues && m_open.size() <= kDeepest) return true;
+    m_document.setProblem(m_open.size() > kDeepest ? fmt::format("its JSON nests deeper than {} levels", kDeepest)
+                                                   : fmt::format("its JSON holds more than {} values", kMostValues));
+    for (const PlainValue& container : m_open) m_document.markCut(container);
+    return false;
+  }
   bool add(const PlainValue& value) {
+    if (!isWithinBounds()) return false;
     if (m_open.empty()) {
       m_document.setRoot(value);
       return true;
@@ -66,7 +77,7 @@ class Builder : public nlohmann::json_sax<Json> {
   }
   bool open(PlainKind kind) {
     const PlainValue container = m_document.makeContainer(kind, 0);
-    (void)add(container);
+    if (!add(container)) return false;
     m_open.push_back(container);
     return true;
   }
@@ -78,6 +89,7 @@ class Builder : public nlohmann::json_sax<Json> {
   PlainDocument& m_document;
   std::vector<PlainValue> m_open;
   PlainValue m_key;
+  uint64_t m_values = 0;
 };
 
 }  // namespace

@@ -89,6 +89,23 @@ TEST_F(Bomb, AHugeEventIsDamage) {
   }
 }
 
+// Those that are read as a whole are refused when they unpack to more than files of their kind do.
+TEST_F(Bomb, FilesThatAreReadAsAWholeAreBounded) {
+  for (const auto& [head, body] : {std::pair(std::string("{\"pg_config\": {}, \"entries\": ["), spaces(1)),
+                                   {"{\"pg_config\": {}, \"entries\": ", std::string(1 << 20, '[')},
+                                   {std::string("\x80\x02]("), std::string(1 << 20, ']')},
+                                   {"# nThread 1\n", spaces(1)}}) {
+    const std::string path = bomb(head, body, kCopies, "");
+    EXPECT_LT(grownMebibytes([&] { EXPECT_THAT(import({path}).error().message, HasSubstr("when decompressed")); }),
+              2 * kEnough);
+  }
+}
+
+TEST_F(Hostile, JsonThatNestsWithoutEndIsCutThere) {
+  const std::string path = write("dump.json", R"({"pg_config": {}, "entries": )" + std::string(100000, '['));
+  EXPECT_THAT(import({path}).error().message, HasSubstr("nests deeper than 512 levels"));
+}
+
 // ---- cut before they begin ------------------------------------------------------------------------------------------
 
 TEST_F(Hostile, APieceOfAHeaderIsNotCalledEmpty) {
