@@ -195,7 +195,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       "stddev(x) geometric_mean(x) histogram(x, bins) demangle(name) interval_union_ns(start_ns, duration_ns), and "
       "the\n"
       "tables interval_union('SELECT start_ns, duration_ns …') interval_intersect(a, b) interval_subtract(a, b)\n"
-      "span_join(a, b). All are described in analyzer/sqlext/README.md.\n"
+      "span_join(a, b); plumb_peak('memory', '3.35TB/s') states a roof. analyzer/sqlext/README.md describes all.\n"
       "Examples: plumb query run.sqlite \"SELECT rank, sum(bytes) FROM copies GROUP BY rank\" --format csv\n"
       "          plumb query run.sqlite \"SELECT name, calls FROM report_kernels(:rank)\" -p rank=0\n"
       "          plumb query run.sqlite -f script.sql");

@@ -24,6 +24,7 @@ constexpr Other kOthers[] = {
     {"hta", "critical_path", "hta_critical_path_edges"},
     {"tracelens", "breakdown", "tracelens_breakdown"},
     {"tracelens", "roofline", "tracelens_gemm"},
+    {"tracelens", "kernels", "tracelens_kernels"},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -47,15 +48,38 @@ Result<std::vector<Iteration>> loadIterations(Trace& trace, const Rank& rank) {
   return iterations;
 }
 
-// The steps that kept one of their ranges, of all ranks: HTA looks at these only.
-std::optional<int64_t> iterationAt(const std::vector<Iteration>& iterations, const std::set<int64_t>& kept,
-                                   int64_t ts) {
-  std::optional<int64_t> found;
-  for (const Iteration& one : iterations) {
-    if (one.period.start <= ts && ts < one.period.end) found = one.number;
+// Which step a moment belongs to: of overlapping ranges the one that comes last in the file.
+class IterationMap {
+ public:
+  // Steps that are not in `kept` count as none: HTA looks at those only that kept one of their ranges.
+  IterationMap(const std::vector<Iteration>& iterations, const std::set<int64_t>& kept) {
+    std::vector<std::tuple<int64_t, bool, size_t>> changes;  // time, whether it begins, index
+    for (size_t i = 0; i < iterations.size(); ++i) {
+      if (iterations[i].period.end <= iterations[i].period.start) continue;
+      changes.emplace_back(iterations[i].period.start, true, i);
+      changes.emplace_back(iterations[i].period.end, false, i);
+    }
+    std::ranges::sort(changes);
+    std::set<size_t> open;
+    for (const auto& [time, begins, index] : changes) {
+      if (begins) {
+        open.insert(index);
+      } else {
+        open.erase(index);
+      }
+      std::optional<int64_t> number;
+      if (!open.empty() && kept.contains(iterations[*open.rbegin()].number)) number = iterations[*open.rbegin()].number;
+      m_from[time] = number;
+    }
   }
-  return found && kept.count(*found) > 0 ? found : std::nullopt;
-}
+  [[nodiscard]] std::optional<int64_t> at(int64_t ts) const {
+    const auto after = m_from.upper_bound(ts);
+    return after == m_from.begin() ? std::nullopt : std::prev(after)->second;
+  }
+
+ private:
+  std::map<int64_t, std::optional<int64_t>> m_from;  // from that time on
+};
 
 using KernelKey = std::pair<int64_t, size_t>;  // stream, name
 
@@ -99,6 +123,7 @@ class Finder {
     const Rank& rank = m_run.ranks[index];
     auto iterations = loadIterations(m_trace, rank);
     if (!iterations.ok()) return iterations.error();
+    const IterationMap steps(iterations.value(), m_kept);
     auto host = loadHostEvents(m_trace, rank);
     if (!host.ok()) return host.error();
     std::unordered_map<int64_t, int64_t> ofCall;  // by correlation id: the last call's
@@ -108,7 +133,7 @@ class Finder {
       m_last = std::max(m_last, end);
     };
     for (const HostEvent& event : host.value()) {
-      const auto iteration = iterationAt(iterations.value(), m_kept, event.ts);
+      const auto iteration = steps.at(event.ts);
       if (event.call) {
         const int64_t correlation = rank.calls[*event.call].correlation;
         if (iteration) ofCall[correlation] = *iteration;

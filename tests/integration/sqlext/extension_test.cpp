@@ -100,7 +100,8 @@ TEST_F(Extension, ExportsItsEntryPointsAloneAndBringsNoSqlite) {
 TEST_F(Extension, GivesWhatPlumbQueryGives) {
   for (const char* sql :
        {"SELECT * FROM report_kernels(0)", "SELECT * FROM report_steps", "SELECT rank, span_ns FROM analysis_breakdown",
-        "SELECT * FROM gpu_window(1, 1)", "SELECT name, filters FROM plumb_reports",
+        "SELECT plumb_peak('memory', '3.35TB/s') AS peak", "SELECT * FROM gpu_window(1, 1)",
+        "SELECT name, filters FROM plumb_reports",
         "SELECT name, median(duration_ns) AS m, percentile(duration_ns, 90) AS p, stddev(duration_ns) AS s FROM "
         "kernels "
         "GROUP BY name",

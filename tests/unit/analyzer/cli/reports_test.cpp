@@ -144,6 +144,9 @@ TEST_F(ReportsInSql, TakeThePeaksThatTheUserGives) {
   (void)rows("SELECT plumb_peak('network', 4e11)");
   EXPECT_EQ(rows("SELECT DISTINCT reference_busbw_bytes_per_s, reference FROM report_collectives"),
             (std::vector<std::vector<std::string>>{{"400000000000.0", "given network roof"}}));
+  (void)rows("SELECT plumb_peak('pcie', '25GB/s')");
+  EXPECT_EQ(rows("SELECT DISTINCT link_bytes_per_s, link_source FROM report_copies WHERE name = 'copy HtoD'"),
+            (std::vector<std::vector<std::string>>{{"25000000000.0", "given pcie"}}));
   (void)rows("SELECT plumb_peak('memory', NULL)");
   EXPECT_EQ(rows(ask), before);
   EXPECT_THAT(error("SELECT plumb_peak('speed', 1)"), testing::HasSubstr("There is no peak of speed"));

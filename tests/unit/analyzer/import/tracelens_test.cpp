@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "analyzer/analyses/tracelens_gemm.h"
+#include "analyzer/reports/reports.h"
+#include "analyzer/sqlext/sql_surface.h"
 #include "analyzer/trace/trace.h"
 #include "tests/unit/analyzer/import/support.h"
 
@@ -144,6 +146,47 @@ TEST_F(ImportTest, TraceLensMatrixProductsComeOut) {
     }
     EXPECT_EQ(count, found.value().size());
     EXPECT_GT(count, 0u);
+  }
+}
+
+TEST_F(ImportTest, TraceLensKernelsComeOut) {
+  const char* folder = std::getenv("PLUMB_TEST_TRACES");
+  if (folder == nullptr || *folder == 0) GTEST_SKIP() << "PLUMB_TEST_TRACES names no folder of recordings";
+  constexpr double kTolerance = 1e-6;
+  for (const char* name : {"h100_bert_small", "h100_image_classifier", "mi300_bert_small", "mi300_qwen05b"}) {
+    SCOPED_TRACE(name);
+    std::remove(output().c_str());
+    const std::string stem = std::string(folder) + "/kineto/" + name;
+    ASSERT_TRUE(import({stem + ".json.gz"}).ok());
+    auto trace = Trace::open(output());
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    const auto reports = findReports({});
+    ASSERT_TRUE(reports.ok());
+    ASSERT_TRUE(registerSqlSurface(trace.value(), reports.value()).ok());
+    std::map<std::string, std::vector<double>> mine;
+    auto rows = trace.value().query("SELECT * FROM report_tracelens_kernels");
+    ASSERT_TRUE(rows.ok()) << rows.error().message;
+    Statement& row = rows.value();
+    while (row.next()) {
+      const std::string key = std::string(row.text(1)) + "|" + std::string(row.text(2)) + "|" +
+                              std::string(row.text(3)) + "|" + std::string(row.text(4));
+      for (int column = 5; column < row.columnCount(); ++column) mine[key].push_back(row.real(column));
+    }
+    ASSERT_TRUE(row.status().ok()) << row.status().error().message;
+    std::ifstream file(stem + ".kernel_summary.csv");
+    std::string line;
+    std::getline(file, line);
+    size_t count = 0;
+    for (; std::getline(file, line); ++count) {
+      const std::vector<std::string> cells = cellsIn(line);
+      const std::string key = cells[0] + "|" + cells[1] + "|" + cells[2] + "|" + cells[3];
+      ASSERT_TRUE(mine.contains(key)) << key;
+      for (size_t i = 0; i < mine[key].size(); ++i) {
+        const double expected = std::stod(cells[4 + i]);
+        EXPECT_NEAR(mine[key][i], expected, kTolerance * expected) << key << " " << i;
+      }
+    }
+    EXPECT_EQ(count, mine.size());
   }
 }
 
