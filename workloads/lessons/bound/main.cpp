@@ -243,18 +243,13 @@ int main(int argc, char** argv) {
   return plumb::lessons::runLesson(
       argc, argv,
       {"bound", "What bounds a kernel: memory-bound LayerNorm, softmax and decode GEMV, and a compute-bound GEMM.",
-       [](CLI::App& app) {
-         app.add_option("--rows", g_options.rows,
-                        "rows of a matrix (default: 16384 on a GPU, 256 on the software device)")
-             ->check(CLI::Range(1, 1 << 24));
-         app.add_option("--columns", g_options.columns, "width of a row")
-             ->capture_default_str()
-             ->check(CLI::Range(8, 1 << 20));
-         app.add_option("--gemm", g_options.gemm, "n of the GEMM (default: 4096 on a GPU, 384 on the software device)")
-             ->check(CLI::Range(8, 16384));
-         app.add_option("--repeats", g_options.repeats, "rounds at least, the fastest run counts")
-             ->capture_default_str()
-             ->check(CLI::Range(1, 1000));
+       [](plumb::lessons::OptionList& options) {
+         options.integerByDevice("--rows", g_options.rows, 1, 1 << 24,
+                                 "rows of a matrix (default: 16384 on a GPU, 256 on the software device)");
+         options.integer("--columns", g_options.columns, 8, 1 << 20, "width of a row");
+         options.integerByDevice("--gemm", g_options.gemm, 8, 16384,
+                                 "n of the GEMM (default: 4096 on a GPU, 384 on the software device)");
+         options.integer("--repeats", g_options.repeats, 1, 1000, "rounds at least, the fastest run counts");
        },
        plumb::lessons::teach});
 }

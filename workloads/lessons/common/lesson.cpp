@@ -2,9 +2,11 @@
 #include "workloads/lessons/common/lesson.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "workloads/nn/device_choice.h"
 #include "workloads/nn/operations.h"
@@ -32,13 +34,32 @@ bool onGpu() { return nn::kernelsAreForGpu(); }
 
 namespace {
 
+class ParserOptions final : public OptionList {
+ public:
+  explicit ParserOptions(CLI::App& app) : m_app(app) {}
+  void integer(const char* name, int& value, int smallest, int largest, const char* description) override {
+    m_app.add_option(name, value, description)->capture_default_str()->check(CLI::Range(smallest, largest));
+  }
+  void integerByDevice(const char* name, int& value, int smallest, int largest, const char* description) override {
+    m_app.add_option(name, value, description)->check(CLI::Range(smallest, largest));
+  }
+  void choice(const char* name, std::string& value, std::vector<std::string> allowed,
+              const char* description) override {
+    m_app.add_option(name, value, description)->capture_default_str()->check(CLI::IsMember(std::move(allowed)));
+  }
+
+ private:
+  CLI::App& m_app;
+};
+
 int run(int argc, char** argv, const Lesson& lesson) {
   CLI::App app(lesson.description, lesson.name);
   std::string device = "auto";
   app.add_option("--device", device, "auto, software or gpu")
       ->check(CLI::IsMember({"auto", "software", "gpu"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  if (lesson.addOptions) lesson.addOptions(app);
+  ParserOptions options(app);
+  if (lesson.addOptions) lesson.addOptions(options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

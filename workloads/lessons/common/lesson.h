@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every lesson shares: the command line, the choice of the device, a table, and the checks of its own numbers.
 #pragma once
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <optional>
 #include <string>
@@ -27,11 +25,25 @@ class Table {
 using nn::Checks;
 using nn::TimeClaim;
 
+// The command line's options beside --help and --device. Behind it is a parser that takes seconds to compile, once.
+class OptionList {
+ public:
+  // A whole number from smallest to largest; --help shows the value that it has now as the default.
+  virtual void integer(const char* name, int& value, int smallest, int largest, const char* description) = 0;
+  // The same, with the default in the description, because it depends on the device.
+  virtual void integerByDevice(const char* name, int& value, int smallest, int largest, const char* description) = 0;
+  virtual void choice(const char* name, std::string& value, std::vector<std::string> allowed,
+                      const char* description) = 0;
+
+ protected:
+  ~OptionList() = default;
+};
+
 struct Lesson {
-  std::string name;                           // the program's
-  std::string description;                    // for --help: what it shows
-  std::function<void(CLI::App&)> addOptions;  // may be empty
-  std::function<void(Checks&)> body;          // throws nn::UsageError or nn::DeviceError
+  std::string name;                             // the program's
+  std::string description;                      // for --help: what it shows
+  std::function<void(OptionList&)> addOptions;  // may be empty
+  std::function<void(Checks&)> body;            // throws nn::UsageError or nn::DeviceError
   // May be empty. Runs before anything of CUDA, with the program's arguments; a value ends the process with it as the
   // exit code.
   std::function<std::optional<int>(const nn::DeviceChoice&, std::vector<std::string>)> begin = {};

@@ -245,19 +245,13 @@ int main(int argc, char** argv) {
   return plumb::lessons::runLesson(
       argc, argv,
       {"copies", "Copies and streams: resident, pageable and pinned data, overlapped with compute and not.",
-       [](CLI::App& app) {
-         app.add_option("--kib", g_options.kib,
-                        "size of a batch in KiB (default: 32768 on a GPU, 2048 on the software device)")
-             ->check(CLI::Range(128, 1 << 20));
-         app.add_option("--batches", g_options.batches,
-                        "batches per experiment (default: 16 on a GPU, 4 on the software device)")
-             ->check(CLI::Range(2, 1000));
-         app.add_option("--rounds", g_options.rounds, "rounds at least, the fastest counts")
-             ->capture_default_str()
-             ->check(CLI::Range(1, 1000));
-         app.add_option("--passes", g_options.passes, "passes of the compute over a batch")
-             ->capture_default_str()
-             ->check(CLI::Range(1, 100));
+       [](plumb::lessons::OptionList& options) {
+         options.integerByDevice("--kib", g_options.kib, 128, 1 << 20,
+                                 "size of a batch in KiB (default: 32768 on a GPU, 2048 on the software device)");
+         options.integerByDevice("--batches", g_options.batches, 2, 1000,
+                                 "batches per experiment (default: 16 on a GPU, 4 on the software device)");
+         options.integer("--rounds", g_options.rounds, 1, 1000, "rounds at least, the fastest counts");
+         options.integer("--passes", g_options.passes, 1, 100, "passes of the compute over a batch");
        },
        plumb::lessons::teach, plumb::lessons::leaveACoreToTheCopies});
 }

@@ -289,26 +289,16 @@ std::optional<int> begin(const nn::DeviceChoice& choice, std::vector<std::string
   return fsdp::runRanks(choice.program, arguments, ranks);
 }
 
-void addOptions(CLI::App& app) {
-  app.add_option("--fault", g_options.fault, "all but missing-rank, or one of them; missing-rank ends with exit code 1")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"all", "slow-rank", "late-rank", "skewed-inputs", "tiny-collectives", "missing-rank"}));
-  app.add_option("--ranks", g_options.ranks, "processes (default: 2)")->check(CLI::Range(2, 64));
-  app.add_option("--steps", g_options.steps, "steps of each experiment")
-      ->capture_default_str()
-      ->check(CLI::Range(4, 10000));
-  app.add_option("--slowdown", g_options.slowdown, "how many times longer the slow rank computes")
-      ->capture_default_str()
-      ->check(CLI::Range(2, 1000));
-  app.add_option("--delay", g_options.delay, "of the late rank's data loader, ms")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 10000));
-  app.add_option("--tiny", g_options.tiny, "number of tiny collectives")
-      ->capture_default_str()
-      ->check(CLI::Range(2, 100000));
-  app.add_option("--timeout", g_options.timeout, "of the watchdog, ms")
-      ->capture_default_str()
-      ->check(CLI::Range(100, 600000));
+void addOptions(OptionList& options) {
+  options.choice("--fault", g_options.fault,
+                 {"all", "slow-rank", "late-rank", "skewed-inputs", "tiny-collectives", "missing-rank"},
+                 "all but missing-rank, or one of them; missing-rank ends with exit code 1");
+  options.integerByDevice("--ranks", g_options.ranks, 2, 64, "processes (default: 2)");
+  options.integer("--steps", g_options.steps, 4, 10000, "steps of each experiment");
+  options.integer("--slowdown", g_options.slowdown, 2, 1000, "how many times longer the slow rank computes");
+  options.integer("--delay", g_options.delay, 1, 10000, "of the late rank's data loader, ms");
+  options.integer("--tiny", g_options.tiny, 2, 100000, "number of tiny collectives");
+  options.integer("--timeout", g_options.timeout, 100, 600000, "of the watchdog, ms");
 }
 
 }  // namespace

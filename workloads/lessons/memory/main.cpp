@@ -117,14 +117,10 @@ int main(int argc, char** argv) {
   return plumb::lessons::runLesson(
       argc, argv,
       {"memory", "Memory of a training step: what is allocated after model, forward, backward and step, and the peak.",
-       [](CLI::App& app) {
-         app.add_option("--width", g_options.width, "of the input and the output, a multiple of 8")
-             ->capture_default_str()
-             ->check(CLI::Range(8, 65536));
-         app.add_option("--hidden", g_options.hidden, "width of the two hidden layers, a multiple of 8")
-             ->capture_default_str()
-             ->check(CLI::Range(8, 65536));
-         app.add_option("--batch", g_options.batch, "rows")->capture_default_str()->check(CLI::Range(1, 1 << 20));
+       [](plumb::lessons::OptionList& options) {
+         options.integer("--width", g_options.width, 8, 65536, "of the input and the output, a multiple of 8");
+         options.integer("--hidden", g_options.hidden, 8, 65536, "width of the two hidden layers, a multiple of 8");
+         options.integer("--batch", g_options.batch, 1, 1 << 20, "rows");
        },
        plumb::lessons::teach});
 }

@@ -231,22 +231,14 @@ int main(int argc, char** argv) {
       argc, argv,
       {"small_kernels",
        "Small kernels: bias + GELU + LayerNorm as a chain, fused, and as a CUDA graph, for two batch sizes.",
-       [](CLI::App& app) {
-         app.add_option("--columns", g_options.columns,
-                        "width of a row, a multiple of 64 (default: 1024 on a GPU, 64 on the software device)")
-             ->check(CLI::Range(64, 65536));
-         app.add_option("--small", g_options.smallBatch, "rows of the small batch")
-             ->capture_default_str()
-             ->check(CLI::Range(1, 1 << 20));
-         app.add_option("--large", g_options.largeBatch, "rows of the large batch")
-             ->capture_default_str()
-             ->check(CLI::Range(1, 1 << 20));
-         app.add_option("--layers", g_options.layers, "chains in a step")
-             ->capture_default_str()
-             ->check(CLI::Range(1, 1000));
-         app.add_option("--steps", g_options.steps, "measured steps, at least")
-             ->capture_default_str()
-             ->check(CLI::Range(3, 10000));
+       [](plumb::lessons::OptionList& options) {
+         options.integerByDevice(
+             "--columns", g_options.columns, 64, 65536,
+             "width of a row, a multiple of 64 (default: 1024 on a GPU, 64 on the software device)");
+         options.integer("--small", g_options.smallBatch, 1, 1 << 20, "rows of the small batch");
+         options.integer("--large", g_options.largeBatch, 1, 1 << 20, "rows of the large batch");
+         options.integer("--layers", g_options.layers, 1, 1000, "chains in a step");
+         options.integer("--steps", g_options.steps, 3, 10000, "measured steps, at least");
        },
        plumb::lessons::teach});
 }

@@ -207,17 +207,11 @@ int main(int argc, char** argv) {
   return plumb::lessons::runLesson(
       argc, argv,
       {"synchronization", "Hidden synchronization: the loss read in every step, and data made on the host.",
-       [](CLI::App& app) {
-         app.add_option("--width", g_options.width, "width of the network")
-             ->capture_default_str()
-             ->check(CLI::Range(8, 16384));
-         app.add_option("--batch", g_options.batch, "rows of a batch")
-             ->capture_default_str()
-             ->check(CLI::Range(8, 65536));
-         app.add_option("--layers", g_options.layers, "layers")->capture_default_str()->check(CLI::Range(1, 100));
-         app.add_option("--steps", g_options.steps, "steps of each loop")
-             ->capture_default_str()
-             ->check(CLI::Range(2, 100000));
+       [](plumb::lessons::OptionList& options) {
+         options.integer("--width", g_options.width, 8, 16384, "width of the network");
+         options.integer("--batch", g_options.batch, 8, 65536, "rows of a batch");
+         options.integer("--layers", g_options.layers, 1, 100, "layers");
+         options.integer("--steps", g_options.steps, 2, 100000, "steps of each loop");
        },
        plumb::lessons::teach});
 }

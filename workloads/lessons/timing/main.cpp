@@ -241,12 +241,10 @@ int main(int argc, char** argv) {
       argc, argv,
       {"timing",
        "Timing GPU work: first calls, and a matmul timed without synchronize, with synchronize, and with events.",
-       [](CLI::App& app) {
-         app.add_option("--largest", g_largest, "largest n (default: 4096)")->check(CLI::Range(64, 16384));
-         app.add_option("--repeats", g_repeats,
-                        "measurements per size; fewer, two at least, where they would take more than five seconds")
-             ->capture_default_str()
-             ->check(CLI::Range(3, 1000));
+       [](plumb::lessons::OptionList& options) {
+         options.integerByDevice("--largest", g_largest, 64, 16384, "largest n (default: 4096)");
+         options.integer("--repeats", g_repeats, 3, 1000,
+                         "measurements per size; fewer, two at least, where they would take more than five seconds");
        },
        plumb::lessons::teach});
 }
