@@ -116,7 +116,7 @@ TEST_F(Hostile, NumbersAtTheEndsOfTheirRangeEndInASentenceOrAnAnswer) {
         "UPDATE range SET duration_ns = 9223372036854775807", "UPDATE kernel SET start_ns = -9223372036854775807 - 1",
         "UPDATE meta SET value = '9223372036854775807' WHERE key = 'session_start_realtime_ns'",
         "UPDATE allocation SET bytes = 9223372036854775807", "UPDATE collective SET bytes = 9223372036854775807",
-        "UPDATE synchronization SET thread_id = 987654321, correlation = 9223372036854775807"}) {
+        "UPDATE api_call SET thread_id = 987654321, correlation = 9223372036854775807"}) {
     makeSampleTrace(path("damaged.sqlite"), {.layers = 1, .steps = 2});
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open(path("damaged.sqlite").c_str(), &database), SQLITE_OK);
