@@ -463,7 +463,7 @@ Status Writer::process(const Process& process) {
   // Processes of two hosts may share a pid.
   const auto sharesPid = [&](const Process& other) { return other.id != process.id && other.pid == process.pid; };
   if (!m_oneProcess && std::ranges::any_of(m_trace.processes(), sharesPid))
-    m_pid += (int64_t{1} << 40) * process.id.value();
+    m_pid = static_cast<int64_t>(static_cast<uint64_t>(m_pid) + (static_cast<uint64_t>(process.id.value()) << 40));
   m_launched.clear();
   m_places.clear();
   m_tids.clear();
