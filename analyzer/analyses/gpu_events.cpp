@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/gpu_events.h"
+#include "analyzer/trace/pair_hash.h"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 struct PairHash {
   size_t operator()(const std::pair<int64_t, int64_t>& pair) const {
-    return std::hash<int64_t>{}(pair.first * int64_t{0x9e3779b9} ^ pair.second);
+    return pairHash(pair.first, pair.second);
   }
 };
 

@@ -16,6 +16,7 @@
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/statistics.h"
 #include "analyzer/trace/filter.h"
+#include "analyzer/trace/pair_hash.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
@@ -52,7 +53,7 @@ class OperatorIndex {
   };
   struct KeyHash {
     size_t operator()(const Key& key) const {
-      return std::hash<int64_t>{}(key.value * int64_t{0x9e3779b97f4a7} ^ key.process);
+      return pairHash(key.value, key.process);
     }
   };
   Status loadFramework(Trace& trace);

@@ -9,6 +9,7 @@
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/host_activity.h"
 #include "analyzer/analyses/windows.h"
+#include "analyzer/trace/pair_hash.h"
 
 namespace plumb {
 namespace {
@@ -261,7 +262,7 @@ class Builder {
   };
   struct KeyHash {
     size_t operator()(const CallKey& key) const {
-      return std::hash<int64_t>{}(key.first.value() * int64_t{0x9e3779b97f4a7c1} ^ key.second.value());
+      return pairHash(key.first.value(), key.second.value());
     }
   };
 

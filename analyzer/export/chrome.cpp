@@ -160,8 +160,8 @@ Status Writer::each(const char* sql, const Row& row) {
 }
 
 int64_t Writer::devicePid(const Device& device) const {
-  constexpr int64_t kFirst = int64_t{1} << 30;  // above every pid of Linux (2^22)
-  return m_oneProcess ? device.ordinal : kFirst + device.id.value();
+  constexpr uint64_t kFirst = uint64_t{1} << 30;  // above every pid of Linux (2^22)
+  return m_oneProcess ? device.ordinal : static_cast<int64_t>(kFirst + static_cast<uint64_t>(device.id.value()));
 }
 
 Writer::Place Writer::placeOf(StreamId id) {
@@ -215,7 +215,9 @@ void Writer::names(const Process& process) {
     event(R"({{"ph": "M", "name": "process_sort_index", "pid": {}, "tid": 0, "ts": 0, "args": {{"sort_index": {}}}}})",
           pid, index);
   };
-  const int64_t order = process.rank.value_or(process.id.value()) * 100;
+  // A hundred places for each process; what a damaged file says of it only has to fit.
+  constexpr int64_t kPlaces = 100, kMostRanks = 1 << 24;
+  const int64_t order = kPlaces * std::clamp<int64_t>(process.rank.value_or(process.id.value()), 0, kMostRanks);
   name("process_name", m_pid, 0, process.program);
   label(m_pid, process.rank ? fmt::format("CPU, rank {}", *process.rank) : std::string("CPU"));
   sort(m_pid, order);
@@ -230,7 +232,7 @@ void Writer::names(const Process& process) {
     name("process_name", pid, 0, process.program);
     label(pid, process.rank && !m_oneProcess ? fmt::format("GPU {}, rank {}", device.ordinal, *process.rank)
                                              : fmt::format("GPU {}", device.ordinal));
-    sort(pid, order + 1 + device.ordinal);
+    sort(pid, order + 1 + std::clamp<int64_t>(device.ordinal, 0, kPlaces - 2));
   }
   for (const Stream& stream : m_trace.streams()) {
     if (stream.process != process.id) continue;
@@ -461,7 +463,7 @@ Status Writer::process(const Process& process) {
   // Processes of two hosts may share a pid.
   const auto sharesPid = [&](const Process& other) { return other.id != process.id && other.pid == process.pid; };
   if (!m_oneProcess && std::ranges::any_of(m_trace.processes(), sharesPid))
-    m_pid += (int64_t{1} << 40) * process.id.value();
+    m_pid = static_cast<int64_t>(static_cast<uint64_t>(m_pid) + (static_cast<uint64_t>(process.id.value()) << 40));
   m_launched.clear();
   m_places.clear();
   m_tids.clear();

@@ -15,6 +15,7 @@
 #include "analyzer/import/nsys_registry.h"
 #include "analyzer/import/nsys_source.h"
 #include "analyzer/import/trace_file.h"
+#include "analyzer/trace/pair_hash.h"
 
 namespace plumb::import {
 
@@ -53,7 +54,7 @@ struct NsysTimes {
 
 struct PairHash {
   size_t operator()(const std::pair<int64_t, int64_t>& pair) const noexcept {
-    return std::hash<int64_t>{}(pair.first * int64_t{0x9e3779b9} ^ pair.second);
+    return pairHash(pair.first, pair.second);
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include "analyzer/import/nsys_source.h"
 #include "analyzer/import/trace_file.h"
+#include "analyzer/trace/pair_hash.h"
 
 namespace plumb::import {
 
@@ -34,7 +35,7 @@ class NsysNames {
  private:
   struct Hash {
     size_t operator()(const std::pair<int64_t, int64_t>& pair) const noexcept {
-      return std::hash<int64_t>{}(pair.first * int64_t{0x9e3779b9} ^ pair.second);
+      return pairHash(pair.first, pair.second);
     }
   };
   [[nodiscard]] std::optional<std::string> find(int64_t id);

@@ -23,7 +23,10 @@ Status readInfo(Database& database, TraceInfo& info) {
     if (key == "host") info.host = row.text(1);
     if (key == "command") info.command = row.text(1);
     if (key == "recorder_version") info.recorderVersion = row.text(1);
-    if (key == "session_start_realtime_ns") info.sessionStartRealtimeNs = row.integer(1);
+    constexpr int64_t kLatest = int64_t{1} << 61;  // 2043; anything beyond is damage, and would overflow sums
+    if (key == "session_start_realtime_ns" && row.integer(1) > 0 && row.integer(1) < kLatest) {
+      info.sessionStartRealtimeNs = row.integer(1);
+    }
     if (key == "complete") info.complete = row.text(1) == "1";
   });
 }

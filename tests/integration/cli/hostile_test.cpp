@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -103,6 +104,34 @@ TEST_F(Hostile, WhatAFullDiskCutShortIsRemoved) {
     EXPECT_EQ(linesOf(outcome.errors).size(), 1u) << outcome.errors;
     for (const auto& entry : fs::directory_iterator(m_folder)) {
       EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << entry.path();
+    }
+  }
+}
+
+// Values that no recording has; sanitizers see what is computed with them.
+TEST_F(Hostile, NumbersAtTheEndsOfTheirRangeEndInASentenceOrAnAnswer) {
+  for (const char* damage :
+       {"UPDATE process SET rank = -9223372036854775807 - 1", "UPDATE device SET ordinal = 9223372036854775807",
+        "UPDATE kernel SET correlation = 9223372036854775807, device_id = 987654321, stream_id = 987654321",
+        "UPDATE range SET duration_ns = 9223372036854775807", "UPDATE kernel SET start_ns = -9223372036854775807 - 1",
+        "UPDATE meta SET value = '9223372036854775807' WHERE key = 'session_start_realtime_ns'",
+        "UPDATE allocation SET bytes = 9223372036854775807", "UPDATE collective SET bytes = 9223372036854775807",
+        "UPDATE api_call SET thread_id = 987654321, correlation = 9223372036854775807"}) {
+    makeSampleTrace(path("damaged.sqlite"), {.layers = 1, .steps = 2});
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path("damaged.sqlite").c_str(), &database), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(database, damage, nullptr, nullptr, nullptr), SQLITE_OK) << damage;
+    sqlite3_close(database);
+    for (const std::vector<std::string>& arguments :
+         {std::vector<std::string>{"summary", path("damaged.sqlite")},
+          {"advise", path("damaged.sqlite")},
+          {"export", path("damaged.sqlite"), "--format", "chrome", "-o", "-"},
+          {"export", path("damaged.sqlite"), "--format", "html", "-o", "-"}}) {
+      const Outcome outcome = plumb(arguments);
+      EXPECT_EQ(outcome.signal, 0) << damage << arguments[0] << outcome.errors;
+      EXPECT_FALSE(outcome.timedOut) << damage;
+      EXPECT_THAT(outcome.exitCode, testing::AnyOf(0, 1, 2)) << damage;
+      EXPECT_LE(linesOf(outcome.errors).size(), 1u) << outcome.errors;
     }
   }
 }
