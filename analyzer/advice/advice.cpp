@@ -53,6 +53,7 @@ class FindingReader {
         m_start(columnOf(row, "start_ns")),
         m_end(columnOf(row, "end_ns")),
         m_evidence(columnOf(row, "evidence")),
+        m_range(columnOf(row, "range")),
         m_cannotSay(columnOf(row, "cannot_say")) {}
 
   [[nodiscard]] bool isUsable() const { return m_finding >= 0; }
@@ -70,13 +71,14 @@ class FindingReader {
     const auto from = integerAt(m_row, m_start), to = integerAt(m_row, m_end);
     if (from && to && *from <= *to) one.where = Interval{TimePoint(*from), TimePoint(*to)};
     one.evidence = splitEvidence(textAt(m_row, m_evidence));
+    one.range = textAt(m_row, m_range);
     return one;
   }
 
  private:
   const RuleFile& m_rule;
   const Statement& m_row;
-  int m_finding, m_gain, m_arithmetic, m_rank, m_start, m_end, m_evidence, m_cannotSay;
+  int m_finding, m_gain, m_arithmetic, m_rank, m_start, m_end, m_evidence, m_range, m_cannotSay;
 };
 
 void apply(Trace& trace, const RuleFile& rule, const Filter& filter, const RuleLimits& limits, Advice& advice) {

@@ -26,6 +26,7 @@ struct Finding {
   std::string remedy;                 // what to do
   std::optional<Interval> where;      // a time range that shows it
   std::vector<std::string> evidence;  // "kernel 17", "api_call 4": rows of the trace's tables
+  std::string range;                  // the range of the code that it is about, for --range; "": none
 };
 
 struct Abstention {

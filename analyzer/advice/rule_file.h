@@ -6,6 +6,7 @@
 //   gain_ns     at most what the remedy saves      arithmetic  how that was computed
 //   rank        whom it concerns                   start_ns, end_ns  where it can be seen
 //   evidence    rows of the trace, "kernel 17, api_call 4"
+//   range       the range (NVTX, operator) of the code it is about
 //   cannot_say  why the rule cannot tell; such a row makes it abstain
 // A rule is about the filters whose parameters it uses; where the user sets another one, it cannot tell.
 #pragma once

@@ -35,13 +35,15 @@ void printAdviceAsJson(const Advice& advice) {
                   {"gain_ns", nullptr},
                   {"start_ns", nullptr},
                   {"end_ns", nullptr},
-                  {"evidence", json::array()}};
+                  {"evidence", json::array()},
+                  {"range", nullptr}};
     if (finding.rank) entry["rank"] = *finding.rank;
     if (finding.gain) entry["gain_ns"] = finding.gain->ns();
     if (finding.where) {
       entry["start_ns"] = finding.where->start.ns();
       entry["end_ns"] = finding.where->end.ns();
     }
+    if (!finding.range.empty()) entry["range"] = textOf(finding.range);
     for (const std::string& evidence : finding.evidence) entry["evidence"].push_back(textOf(evidence));
     findings.push_back(std::move(entry));
   }

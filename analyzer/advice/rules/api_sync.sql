@@ -20,8 +20,8 @@ SELECT c.rank AS rank,
        c.gain_ns AS gain_ns,
        iif(c.gain_ns < c.gpu_idle_ns, printf('the device was idle for %.2f ms after the waits; without them the host would be at most as much earlier as they took, %.2f ms', c.gpu_idle_ns / 1e6, c.total_ns / 1e6),
            printf('the device''s idle time that followed the waits: %.2f ms', c.gain_ns / 1e6)) AS arithmetic,
-       NULL AS start_ns, NULL AS end_ns, NULL AS evidence, NULL AS cannot_say
+       NULL AS start_ns, NULL AS end_ns, NULL AS evidence, s.in_range AS range, NULL AS cannot_say
 FROM call c JOIN site s ON s.pid = c.pid AND s.rank IS c.rank AND s.api IS c.api AND s.place = 1 WHERE c.gain_ns > 0.01 * c.span_ns
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
 WHERE NOT EXISTS (SELECT 1 FROM main.api_call) AND NOT EXISTS (SELECT 1 FROM main.synchronization);

@@ -31,10 +31,10 @@ SELECT t.rank AS rank,
            printf('the device''s idle time from each wait to the next work: %.2f ms', t.gain_ns / 1e6)) AS arithmetic,
        w.start_ns AS start_ns, w.end_ns AS end_ns,
        (SELECT 'api_call ' || a.id FROM main.process p JOIN main.api_call a ON a.process_id = p.id WHERE p.pid = t.pid AND p.rank IS t.rank AND a.start_ns = w.start_ns LIMIT 1) AS evidence,
-       NULL AS cannot_say
+       t.in_range AS range, NULL AS cannot_say
 FROM chosen t JOIN call c ON c.pid = t.pid AND c.rank IS t.rank AND c.tid IS t.tid AND c.in_range IS t.in_range AND c.op IS t.op AND c.place = 1
      LEFT JOIN wait w ON w.pid = t.pid AND w.tid IS t.tid AND w.in_range IS t.in_range AND w.op IS t.op AND w.api IS c.api AND w.place = 1
 WHERE t.place <= 3
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
 WHERE NOT EXISTS (SELECT 1 FROM main.api_call) AND NOT EXISTS (SELECT 1 FROM main.synchronization);

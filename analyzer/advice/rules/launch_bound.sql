@@ -21,11 +21,11 @@ SELECT l.rank AS rank,
               coalesce(printf('; most of all such gaps, %.2f ms, while the host was in ''%s''', p.idle_ns / 1e6, p.host_range), '')) AS finding,
        l.gain_ns AS gain_ns,
        printf('%.2f ms of gaps - %.2f ms of them at most that waits for the device explain', l.idle_ns / 1e6, (l.idle_ns - l.gain_ns) / 1e6) AS arithmetic,
-       g.start_ns AS start_ns, g.end_ns AS end_ns, (SELECT 'kernel ' || k.id FROM main.process p JOIN main.kernel k ON k.process_id = p.id WHERE p.pid = g.pid AND p.rank IS g.rank AND k.start_ns = g.end_ns LIMIT 1) AS evidence, NULL AS cannot_say
+       g.start_ns AS start_ns, g.end_ns AS end_ns, (SELECT 'kernel ' || k.id FROM main.process p JOIN main.kernel k ON k.process_id = p.id WHERE p.pid = g.pid AND p.rank IS g.rank AND k.start_ns = g.end_ns LIMIT 1) AS evidence, p.host_range AS range, NULL AS cannot_say
 FROM late l JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = l.pid AND b.rank IS l.rank AND b.device = l.device
      LEFT JOIN place p ON p.pid = l.pid AND p.rank IS l.rank AND p.device = l.device AND p.place = 1
      LEFT JOIN gap g ON g.pid = l.pid AND g.rank IS l.rank AND g.device = l.device AND g.place = 1
 WHERE l.gain_ns > 0.1 * b.span_ns
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no API calls were recorded, so it is not known when work was launched'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no API calls were recorded, so it is not known when work was launched'
 WHERE NOT EXISTS (SELECT 1 FROM main.api_call);

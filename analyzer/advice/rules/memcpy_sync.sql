@@ -18,7 +18,7 @@ SELECT b.rank AS rank,
        min(b.blocked_ns, r.ns) AS gain_ns,
        iif(r.ns < b.blocked_ns, printf('the calls blocked for %.2f ms, but the device was idle or only copied for %.2f ms', b.blocked_ns / 1e6, r.ns / 1e6),
            printf('the calls'' %.2f ms, if they returned at once', b.blocked_ns / 1e6)) AS arithmetic,
-       b.start_ns AS start_ns, b.end_ns AS end_ns, 'memory_copy ' || b.first_id || iif(b.last_id > b.first_id, ', memory_copy ' || b.last_id, '') AS evidence, NULL AS cannot_say
+       b.start_ns AS start_ns, b.end_ns AS end_ns, 'memory_copy ' || b.first_id || iif(b.last_id > b.first_id, ', memory_copy ' || b.last_id, '') AS evidence, b.in_range AS range, NULL AS cannot_say
 FROM blocking b JOIN room r ON r.pid = b.pid AND r.rank IS b.rank
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no copies were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.memory_copy);
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no copies were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.memory_copy);

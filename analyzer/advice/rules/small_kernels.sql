@@ -10,8 +10,8 @@ SELECT rank,
               kernels, kernel_ns / 1e3 / kernels, coalesce(' in ''' || in_range || '''', ''), iif(from_graphs = kernels, ' (from CUDA graphs)', ''), device, gap_ns / 1e6,
               100.0 * gap_ns / (gap_ns + kernel_ns)) AS finding,
        gap_ns AS gain_ns, printf('the gaps before kernels that were queued or being launched closed: %.2f ms', gap_ns / 1e6) AS arithmetic,
-       start_ns, end_ns, 'kernel ' || first_id || ', kernel ' || last_id AS evidence, NULL AS cannot_say
+       start_ns, end_ns, 'kernel ' || first_id || ', kernel ' || last_id AS evidence, in_range AS range, NULL AS cannot_say
 FROM small WHERE place <= 3
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no API calls were recorded, so it is not known when kernels were queued'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no API calls were recorded, so it is not known when kernels were queued'
 WHERE NOT EXISTS (SELECT 1 FROM main.api_call);

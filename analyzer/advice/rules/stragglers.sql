@@ -26,11 +26,11 @@ SELECT s.rank AS rank,
        w.first_arrival_ns AS start_ns, w.last_arrival_ns AS end_ns,
        (SELECT 'collective ' || m.collective_id FROM analysis_collective_members(NULL, :step, :range, :from_ns, :to_ns) m
         WHERE m.pid = s.pid AND m.rank IS s.rank AND m.communicator = w.communicator AND m.operation = w.operation AND m.sequence = w.sequence LIMIT 1) AS evidence,
-       NULL AS cannot_say
+       s.late_range AS range, NULL AS cannot_say
 FROM late s CROSS JOIN other o
      LEFT JOIN worst w ON w.straggler_pid = s.pid AND w.straggler_rank IS s.rank AND w.place = 1
 WHERE s.steady_ns > 2 * s.waited_ns
   AND s.steady_ns > 0.05 * o.ranks * (SELECT max(span_ns) FROM analysis_breakdown(NULL, :step, :range, :from_ns, :to_ns))
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collective has the kernels of all its ranks in the file'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collective has the kernels of all its ranks in the file'
 WHERE NOT EXISTS (SELECT 1 FROM report_stragglers WHERE instances > 0);
