@@ -21,7 +21,7 @@ class Explanations : public testing::Test {
  protected:
   void record(const std::string& workload, const std::vector<std::string>& arguments, int exitCode = 0) {
     Command command{
-        {kPlumb, "record", "-o", m_file, "--", PLUMB_BUILD_DIR "/bin/workloads/" + workload, "--device", "software"},
+        {kPlumb, "record", "--force", "-o", m_file, "--", PLUMB_BUILD_DIR "/bin/workloads/" + workload, "--device", "software"},
         {},
         {}};
     command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
@@ -45,7 +45,8 @@ class Explanations : public testing::Test {
     std::vector<std::string> arguments = {"advise"};
     arguments.insert(arguments.end(), options.begin(), options.end());
     std::vector<json> found;
-    for (const json& finding : printed(arguments)["findings"]) {
+    const json advice = printed(arguments);
+    for (const json& finding : advice["findings"]) {
       if (finding["rule"] == rule) found.push_back(finding);
     }
     return found;
@@ -220,7 +221,7 @@ TEST_F(Explanations, Bf16WithANeedlessScaler) {
 }
 
 TEST_F(Explanations, AScaleThatIsTooLargeCostsSteps) {
-  record("amp", {"--initial-scale", "16777216", "--hidden", "64", "--batch", "64", "--steps", "10"});
+  record("amp", {"--initial-scale", "1099511627776", "--hidden", "64", "--batch", "64", "--steps", "10"});
   const auto found = findings("loss_scale_skips");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(textOf(found[0]), HasSubstr("of 10 steps were skipped"));

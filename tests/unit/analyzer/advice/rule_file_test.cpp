@@ -62,7 +62,11 @@ constexpr const char* kHead = "-- A\n-- B\n-- remedy: C\n";
 
 Advice adviceWith(const Folder& folder, const Filter& filter = {}, const RuleLimits& limits = {}) {
   const TraceFile file;
-  { const TraceBuilder trace(file.path()); }
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (int64_t step = 0; step < 2; ++step) trace.addRange(rank.process, rank.thread, step * 10, 10, "step");
+  }
   Trace trace = valueOf(Trace::open(file.path()));
   return valueOf(advise(trace, filter, {folder.path()}, limits));
 }
@@ -137,9 +141,9 @@ TEST(RuleFile, AnEndlessRuleIsStopped) {
 TEST(RuleFile, ARuleWithoutTheParameterOfAFilterThatIsSetAbstains) {
   const Folder folder;
   folder.write("whole.sql", std::string(kHead) + kFinds);
-  folder.write("ranked.sql", std::string(kHead) + kFinds + " WHERE :rank IS NULL OR :rank = 3");
+  folder.write("ranked.sql", std::string(kHead) + kFinds + " WHERE :rank IS NULL OR :rank = 0");
   Filter filter;
-  filter.rank = 3;
+  filter.rank = 0;
   Advice advice = adviceWith(folder, filter);
   ASSERT_EQ(advice.findings.size(), 1u);
   EXPECT_EQ(advice.findings[0].rule, "ranked");
