@@ -20,10 +20,10 @@ const std::string kPlumb = PLUMB_BUILD_DIR "/bin/plumb";
 class Explanations : public testing::Test {
  protected:
   void record(const std::string& workload, const std::vector<std::string>& arguments, int exitCode = 0) {
-    Command command{
-        {kPlumb, "record", "-o", m_file, "--", PLUMB_BUILD_DIR "/bin/workloads/" + workload, "--device", "software"},
-        {},
-        {}};
+    Command command{{kPlumb, "record", "--force", "-o", m_file, "--", PLUMB_BUILD_DIR "/bin/workloads/" + workload,
+                     "--device", "software"},
+                    {},
+                    {}};
     command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
     const Outcome outcome = run(command);
     ASSERT_EQ(outcome.exitCode, exitCode) << outcome.output << outcome.errors;
@@ -45,7 +45,8 @@ class Explanations : public testing::Test {
     std::vector<std::string> arguments = {"advise"};
     arguments.insert(arguments.end(), options.begin(), options.end());
     std::vector<json> found;
-    for (const json& finding : printed(arguments)["findings"]) {
+    const json advice = printed(arguments);
+    for (const json& finding : advice["findings"]) {
       if (finding["rule"] == rule) found.push_back(finding);
     }
     return found;
