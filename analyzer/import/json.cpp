@@ -149,13 +149,14 @@ bool readArray(std::string_view text, const JsonElement& take) {
 
 namespace {
 
-// The usual form, "1712195495519689.047": up to 15 digits, then up to three more. No value for any other.
+// The usual form, "1712195495519689.047": up to 16 digits, then up to three more. No value for any other.
 std::optional<int64_t> plainNanoseconds(std::string_view text) {
-  constexpr size_t kMostWhole = 15;
+  constexpr size_t kMostDigits = 16;
+  constexpr int64_t kMostMicroseconds = INT64_MAX / 1000 - 1;
   int64_t value = 0;
   size_t i = 0;
-  for (; i < text.size() && isDigit(text[i]); ++i) value = value * 10 + (text[i] - '0');
-  if (i == 0 || i > kMostWhole + 1) return std::nullopt;
+  for (; i < text.size() && i <= kMostDigits && isDigit(text[i]); ++i) value = value * 10 + (text[i] - '0');
+  if (i == 0 || i > kMostDigits || value > kMostMicroseconds) return std::nullopt;
   if (i == text.size()) return value * 1000;
   const size_t fraction = text.size() - i - 1;
   if (text[i] != '.' || fraction == 0 || fraction > 3) return std::nullopt;

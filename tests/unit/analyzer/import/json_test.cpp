@@ -17,6 +17,8 @@ TEST(Nanoseconds, AreExactFromDecimalText) {
   EXPECT_EQ(nanosecondsOf("1.0004"), 1000);
   EXPECT_EQ(nanosecondsOf("1.0005"), 1001);
   EXPECT_EQ(nanosecondsOf("1.5e3"), 1500000);
+  EXPECT_FALSE(nanosecondsOf("9999999999999999"));  // more nanoseconds than an integer holds
+  EXPECT_FALSE(nanosecondsOf(std::string(80, '3')));
 }
 
 TEST(Nanoseconds, RefuseWhatIsNoTimeOrDoesNotFit) {
