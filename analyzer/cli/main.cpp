@@ -79,9 +79,10 @@ struct Arguments {
 };
 
 void addTextOrJson(CLI::App* command, Format& format) {
-  command->add_option("--format", format, "text or json")
+  command->add_option("--format", format, "text (default) or json")
       ->transform(
-          CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Table}, {"json", Format::Json}}))
+          CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Table}, {"json", Format::Json}})
+              .description(""))
       ->type_name("FORMAT");
 }
 
