@@ -10,5 +10,7 @@ FROM (SELECT rank, pid, device, max(peak_bytes) AS peak_bytes, peak_time_ns FROM
      JOIN main.process p ON p.pid = m.pid AND p.rank IS m.rank JOIN main.device d ON d.process_id = p.id AND d.ordinal = m.device
 WHERE d.memory_bytes > 0 AND d.kind = 'gpu' AND m.peak_bytes > 0.9 * d.memory_bytes
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no allocations were recorded, or no GPU says how much memory it has'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+       iif(NOT EXISTS (SELECT 1 FROM main.allocation), 'no allocations were recorded',
+           iif(EXISTS (SELECT 1 FROM main.device WHERE kind = 'software'), 'the software device has no memory of its own', 'no GPU says how much memory it has'))
 WHERE NOT EXISTS (SELECT 1 FROM main.allocation) OR NOT EXISTS (SELECT 1 FROM main.device WHERE memory_bytes > 0 AND kind = 'gpu');
