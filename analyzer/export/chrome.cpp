@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analyzer/export/chrome_names.h"
 #include "analyzer/export/json_text.h"
 #include "analyzer/export/output_file.h"
 
@@ -21,82 +22,15 @@ namespace {
 constexpr int64_t kNoUsableTime = 1;  // event flag
 constexpr size_t kBlockBytes = 1 << 20;
 
-// torch's names of what NCCL calls otherwise.
-std::string_view torchOperation(std::string_view nccl) {
-  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"AllReduce", "allreduce"},
-                                                                             {"AllGather", "_allgather_base"},
-                                                                             {"ReduceScatter", "_reduce_scatter_base"},
-                                                                             {"Broadcast", "broadcast"},
-                                                                             {"Reduce", "reduce"},
-                                                                             {"AllToAll", "all_to_all"},
-                                                                             {"Send", "send"},
-                                                                             {"Recv", "recv"},
-                                                                             {"Barrier", "barrier"}};
-  for (const auto& [known, torch] : kNames) {
-    if (known == nccl) return torch;
-  }
-  return nccl;
-}
-
-struct TorchType {
-  std::string_view name;
-  int64_t bytes;
-};
-TorchType torchType(std::string_view nccl) {
-  static constexpr std::pair<std::string_view, TorchType> kTypes[] = {{"ncclFloat32", {"Float", 4}},
-                                                                      {"ncclFloat16", {"Half", 2}},
-                                                                      {"ncclBfloat16", {"BFloat16", 2}},
-                                                                      {"ncclFloat64", {"Double", 8}},
-                                                                      {"ncclInt64", {"Long", 8}},
-                                                                      {"ncclUint64", {"Long", 8}},
-                                                                      {"ncclInt32", {"Int", 4}},
-                                                                      {"ncclUint32", {"Int", 4}},
-                                                                      {"ncclInt8", {"Char", 1}},
-                                                                      {"ncclUint8", {"Byte", 1}},
-                                                                      {"ncclFloat8e4m3", {"Float8_e4m3fn", 1}},
-                                                                      {"ncclFloat8e5m2", {"Float8_e5m2", 1}}};
-  for (const auto& [known, type] : kTypes) {
-    if (known == nccl) return type;
-  }
-  return {nccl, 0};
-}
-
-const char* memoryKindName(int64_t kind) {
-  static constexpr const char* kNames[] = {"Unknown", "Pageable", "Pinned", "Device", "Array", "Managed"};
-  return kind >= 0 && kind < 6 ? kNames[kind] : "Unknown";
-}
-const char* copyKindName(int64_t kind) {
-  static constexpr const char* kNames[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                           "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-  return kind >= 0 && kind < 11 ? kNames[kind] : "Unknown";
-}
-const char* syncName(int64_t kind) {
-  switch (kind) {
-    case 1:
-      return "Event Sync";
-    case 2:
-      return "Stream Wait Event";
-    case 3:
-      return "Stream Sync";
-    case 4:
-      return "Context Sync";
-    default:
-      return "Unknown Sync";
-  }
-}
-
-// "12.345": microseconds with all nanoseconds.
-std::string micros(int64_t ns) {
-  const char* sign = ns < 0 ? "-" : "";
-  const uint64_t value = ns < 0 ? 0 - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
-  return fmt::format("{}{}.{:03}", sign, value / 1000, value % 1000);
-}
-
 class Writer {
  public:
   // oneProcess: pids as torch.profiler has them, the device's ordinal for its work. Otherwise every process and every
   // device has a pid of its own, which no two ranks share.
-  Writer(Trace& trace, OutputFile& out, bool oneProcess) : m_trace(trace), m_out(out), m_oneProcess(oneProcess) {}
+  Writer(Trace& trace, OutputFile& out, bool oneProcess)
+      : m_trace(trace),
+        m_out(out),
+        m_oneProcess(oneProcess),
+        m_shiftNs(std::max<int64_t>(0, trace.info().sessionStartRealtimeNs) % 1000) {}
 
   [[nodiscard]] Status process(const Process& process);
   void begin(const Process* only);
@@ -136,10 +70,13 @@ class Writer {
   [[nodiscard]] Status gpuEvents();
   [[nodiscard]] Status otherEvents();
   void arrow(const Place& place, int64_t correlation, int64_t start);
+  [[nodiscard]] std::string at(int64_t ns) const { return micros(ns + m_shiftNs); }
 
   Trace& m_trace;
   OutputFile& m_out;
   bool m_oneProcess;
+  // Times count from a whole microsecond: readers that round them round the time of day, as they do with torch's.
+  int64_t m_shiftNs;
   const Process* m_process = nullptr;
   int64_t m_pid = 0;
   std::string m_block;
@@ -176,7 +113,7 @@ int64_t Writer::tidOf(ThreadId id) {
 
 void Writer::begin(const Process* only) {
   m_block += "{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n";
-  m_block += fmt::format("\"baseTimeNanoseconds\": {},\n", m_trace.info().sessionStartRealtimeNs);
+  m_block += fmt::format("\"baseTimeNanoseconds\": {},\n", m_trace.info().sessionStartRealtimeNs - m_shiftNs);
   m_block += "\"deviceProperties\": [";
   const char* separator = "";
   for (const Device& device : m_trace.devices()) {
@@ -253,9 +190,9 @@ Status Writer::hostEvents() {
         event(
             R"({{"ph": "X", "cat": "{}", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"correlation": {}, "cbid": {}}}}})",
             row.text(4) == "driver" ? "cuda_driver" : "cuda_runtime", quoted(row.id<StringId>(2)), m_pid,
-            tidOf(row.id<ThreadId>(3)), micros(row.integer(0)), micros(row.integer(1)), row.integer(5), row.integer(6));
+            tidOf(row.id<ThreadId>(3)), at(row.integer(0)), micros(row.integer(1)), row.integer(5), row.integer(6));
         event(R"({{"ph": "s", "cat": "ac2g", "name": "ac2g", "id": {}, "pid": {}, "tid": {}, "ts": {}}})",
-              row.integer(5), m_pid, tidOf(row.id<ThreadId>(3)), micros(row.integer(0)));
+              row.integer(5), m_pid, tidOf(row.id<ThreadId>(3)), at(row.integer(0)));
       });
 }
 
@@ -275,21 +212,21 @@ Status Writer::rangeEvents() {
         if (step != steps.end() && !row.isNull(2)) {
           event(
               R"({{"ph": "X", "cat": {}, "name": "ProfilerStep#{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"range": {}}}}})",
-              category, step->second, m_pid, tid, micros(row.integer(1)), micros(row.integer(2)), name);
+              category, step->second, m_pid, tid, at(row.integer(1)), micros(row.integer(2)), name);
         } else if (row.text(5) == "mark") {
           event(R"({{"ph": "i", "s": "t", "cat": {}, "name": {}, "pid": {}, "tid": {}, "ts": {}}})", category, name,
-                m_pid, tid, micros(row.integer(1)));
+                m_pid, tid, at(row.integer(1)));
         } else if (row.isNull(2)) {
           event(R"({{"ph": "B", "cat": {}, "name": {}, "pid": {}, "tid": {}, "ts": {}}})", category, name, m_pid, tid,
-                micros(row.integer(1)));
+                at(row.integer(1)));
         } else if (row.text(5) == "start_end") {  // these need not nest
-          for (const auto& [phase, at] : {std::pair('b', row.integer(1)), {'e', row.integer(1) + row.integer(2)}}) {
+          for (const auto& [phase, time] : {std::pair('b', row.integer(1)), {'e', row.integer(1) + row.integer(2)}}) {
             event(R"({{"ph": "{}", "cat": {}, "name": {}, "id": {}, "pid": {}, "tid": {}, "ts": {}}})", phase, category,
-                  name, row.integer(0), m_pid, tid, micros(at));
+                  name, row.integer(0), m_pid, tid, at(time));
           }
         } else {
           event(R"({{"ph": "X", "cat": {}, "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}}})", category, name,
-                m_pid, tid, micros(row.integer(1)), micros(row.integer(2)));
+                m_pid, tid, at(row.integer(1)), micros(row.integer(2)));
         }
       });
 }
@@ -317,8 +254,8 @@ Status Writer::operatorEvents() {
         addJson("Input type", 7);
         event(
             R"({{"ph": "X", "cat": "cpu_op", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})",
-            quoted(row.id<StringId>(2)), m_pid, tidOf(row.id<ThreadId>(3)), micros(row.integer(0)),
-            micros(row.integer(1)), arguments);
+            quoted(row.id<StringId>(2)), m_pid, tidOf(row.id<ThreadId>(3)), at(row.integer(0)), micros(row.integer(1)),
+            arguments);
       });
   if (!read.ok()) return read;
   return each(
@@ -326,8 +263,8 @@ Status Writer::operatorEvents() {
       [&](Statement& row) {
         event(
             R"({{"ph": "X", "cat": "python_function", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"Python id": {}, "Python parent id": {}}}}})",
-            quoted(row.id<StringId>(2)), m_pid, tidOf(row.id<ThreadId>(3)), micros(row.integer(0)),
-            micros(row.integer(1)), row.integer(4), row.isNull(5) ? std::string("null") : std::string(row.text(5)));
+            quoted(row.id<StringId>(2)), m_pid, tidOf(row.id<ThreadId>(3)), at(row.integer(0)), micros(row.integer(1)),
+            row.integer(4), row.isNull(5) ? std::string("null") : std::string(row.text(5)));
       });
 }
 
@@ -359,7 +296,7 @@ Status Writer::loadCollectives() {
 void Writer::arrow(const Place& place, int64_t correlation, int64_t start) {
   if (!m_launched.contains(Correlation(correlation))) return;
   event(R"({{"ph": "f", "bp": "e", "cat": "ac2g", "name": "ac2g", "id": {}, "pid": {}, "tid": {}, "ts": {}}})",
-        correlation, place.pid, place.stream, micros(start));
+        correlation, place.pid, place.stream, at(start));
 }
 
 Status Writer::gpuEvents() {
@@ -377,7 +314,7 @@ Status Writer::gpuEvents() {
         const auto collective = m_collectives.find(row.id<Correlation>(4));
         event(
             R"({{"ph": "X", "cat": "kernel", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}, "grid": [{}, {}, {}], "block": [{}, {}, {}], "registers per thread": {}, "shared memory": {}, "graph id": {}, "graph node id": {}{}}}}})",
-            quoted(row.id<StringId>(2)), place.pid, place.stream, micros(row.integer(0)), micros(row.integer(1)),
+            quoted(row.id<StringId>(2)), place.pid, place.stream, at(row.integer(0)), micros(row.integer(1)),
             head(place, row.integer(4)), row.integer(6), row.integer(7), row.integer(8), row.integer(9),
             row.integer(10), row.integer(11), row.integer(12), row.integer(13), row.integer(14), row.integer(15),
             collective == m_collectives.end() ? std::string() : collective->second);
@@ -399,7 +336,7 @@ Status Writer::gpuEvents() {
                                              memoryKindName(row.integer(7)), memoryKindName(row.integer(8)));
         event(
             R"({{"ph": "X", "cat": "gpu_memcpy", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}, {}}}}})",
-            name, place.pid, place.stream, micros(row.integer(0)), micros(row.integer(1)), head(place, row.integer(3)),
+            name, place.pid, place.stream, at(row.integer(0)), micros(row.integer(1)), head(place, row.integer(3)),
             transfer(row.integer(5), row.integer(1)));
         arrow(place, row.integer(3), row.integer(0));
       });
@@ -413,7 +350,7 @@ Status Writer::gpuEvents() {
         const std::string name = fmt::format("Memset ({})", memoryKindName(row.integer(6)));
         event(
             R"({{"ph": "X", "cat": "gpu_memset", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}, {}}}}})",
-            name, place.pid, place.stream, micros(row.integer(0)), micros(row.integer(1)), head(place, row.integer(3)),
+            name, place.pid, place.stream, at(row.integer(0)), micros(row.integer(1)), head(place, row.integer(3)),
             transfer(row.integer(5), row.integer(1)));
         arrow(place, row.integer(3), row.integer(0));
       });
@@ -427,7 +364,7 @@ Status Writer::otherEvents() {
         const Place place = row.isNull(3) ? Place{m_pid, 0, -1, 0} : placeOf(row.id<StreamId>(3));
         event(
             R"({{"ph": "X", "cat": "cuda_sync", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"cuda_sync_kind": "{}", "device": {}, "context": {}, "stream": {}, "correlation": {}{}}}}})",
-            syncName(row.integer(2)), place.pid, place.stream, micros(row.integer(0)), micros(row.integer(1)),
+            syncName(row.integer(2)), place.pid, place.stream, at(row.integer(0)), micros(row.integer(1)),
             syncName(row.integer(2)), place.ordinal, place.context, place.stream, row.integer(5),
             row.isNull(4) ? std::string() : fmt::format(", \"wait_on_cuda_event_id\": {}", row.integer(4)));
       });
@@ -436,7 +373,7 @@ Status Writer::otherEvents() {
     if (!std::isfinite(row.real(2))) return;  // JSON has no such number
     const std::string& name = quoted(row.id<StringId>(1));
     event(R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}: {}}}}})", name, m_pid,
-          micros(row.integer(0)), name, row.real(2));
+          at(row.integer(0)), name, row.real(2));
   });
   if (!read.ok()) return read;
   int64_t allocated = 0;
@@ -453,7 +390,7 @@ Status Writer::otherEvents() {
         allocated += row.integer(2);
         event(
             R"({{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": {}, "tid": 0, "ts": {}, "args": {{"Addr": {}, "Bytes": {}, "Total Allocated": {}, "Device Type": 1, "Device Id": {}}}}})",
-            m_pid, micros(row.integer(0)), row.integer(1), row.integer(2), allocated, row.integer(4));
+            m_pid, at(row.integer(0)), row.integer(1), row.integer(2), allocated, row.integer(4));
       });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace as Chrome trace JSON in torch.profiler's dialect, which Perfetto, chrome://tracing, HolisticTraceAnalysis and
-// TraceLens read. Times are microseconds with three decimals: exact nanoseconds.
+// TraceLens read. Times are microseconds with three decimals, exact nanoseconds, and count from a whole microsecond of
+// the time of day, which is what programs round.
 //   kernels, copies and sets   cat kernel, gpu_memcpy, gpu_memset with their stream, correlation, grid …
 //   API calls                  cuda_runtime, cuda_driver; an arrow (ac2g) from each to the work that it launched
 //   ranges                     user_annotation (or the domain that they were imported with); a step is ProfilerStep#N

@@ -110,6 +110,24 @@ TEST(ChromeExport, KeepsCollectives) {
   }
 }
 
+TEST(ChromeExport, CountsTimesFromAWholeMicrosecond) {
+  const TraceFile original;
+  const Folder folder;
+  {
+    TraceBuilder builder(original.path());
+    const OneRank rank(builder);
+    builder.execute("UPDATE meta SET value = '1700000000000000629' WHERE key = 'session_start_realtime_ns'");
+    builder.addApiCall(rank.process, rank.thread, 1000, 2500, "cudaMalloc", 1);
+  }
+  Trace trace = valueOf(Trace::open(original.path()));
+  exports::ChromeOptions options;
+  options.output = folder.file("a.json");
+  valueOf(exports::exportChrome(trace, options));
+  const std::string text = contentOf(options.output);
+  EXPECT_THAT(text, testing::HasSubstr("\"baseTimeNanoseconds\": 1700000000000000000,"));
+  EXPECT_THAT(text, testing::HasSubstr("\"ts\": 1.629, \"dur\": 2.500"));
+}
+
 TEST(ChromeExport, RefusesANameThatIsTaken) {
   const TraceFile original;
   const Folder folder;
