@@ -10,6 +10,7 @@
 #include "analyzer/advice/rule_file.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/reports/reports.h"
+#include "analyzer/trace/text_parts.h"
 #include "analyzer/trace/time_limit.h"
 
 namespace plumb {
@@ -28,16 +29,6 @@ std::string textAt(const Statement& row, int column) {
 }
 std::optional<int64_t> integerAt(const Statement& row, int column) {
   return column < 0 ? std::nullopt : row.optionalInteger(column);
-}
-
-std::vector<std::string> splitEvidence(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(", "), text.size());
-    if (comma > 0) parts.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 2, text.size()));
-  }
-  return parts;
 }
 
 // The rule's columns, read by name.
@@ -70,7 +61,7 @@ class FindingReader {
     one.arithmetic = textAt(m_row, m_arithmetic);
     const auto from = integerAt(m_row, m_start), to = integerAt(m_row, m_end);
     if (from && to && *from <= *to) one.where = Interval{TimePoint(*from), TimePoint(*to)};
-    one.evidence = splitEvidence(textAt(m_row, m_evidence));
+    one.evidence = commaList(textAt(m_row, m_evidence));
     one.range = textAt(m_row, m_range);
     return one;
   }

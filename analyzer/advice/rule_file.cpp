@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
+#include "analyzer/reports/reports.h"
 #include "analyzer/trace/text_file.h"
 
 namespace plumb {
@@ -73,23 +72,7 @@ Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::st
   return rule;
 }
 
-std::vector<std::string> userRuleFolders() {
-  std::vector<std::string> folders;
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  const char* home = std::getenv("HOME");
-  if (config && *config) {
-    folders.push_back(std::string(config) + "/plumb/rules");
-  } else if (home && *home) {
-    folders.push_back(std::string(home) + "/.config/plumb/rules");
-  }
-  if (const char* named = std::getenv("PLUMB_RULES")) {
-    std::istringstream list(named);
-    for (std::string folder; std::getline(list, folder, ':');) {
-      if (!folder.empty()) folders.push_back(folder);
-    }
-  }
-  return folders;
-}
+std::vector<std::string> userRuleFolders() { return userFolders("rules", "PLUMB_RULES"); }
 
 Result<std::vector<RuleFile>> findRules(const std::vector<std::string>& folders) {
   namespace fs = std::filesystem;

@@ -30,9 +30,7 @@ struct RuleFile {
 // file that is no rule has a `problem`. A folder that does not exist holds no rules.
 [[nodiscard]] Result<std::vector<RuleFile>> findRules(const std::vector<std::string>& folders);
 
-// Where users keep theirs, a later folder's files winning: plumb/rules in XDG_CONFIG_HOME or ~/.config, then those that
-// PLUMB_RULES names, separated by ':'.
-[[nodiscard]] std::vector<std::string> userRuleFolders();
+[[nodiscard]] std::vector<std::string> userRuleFolders();  // userFolders() "rules", PLUMB_RULES
 
 // The program's own, built in by CMake.
 struct BuiltinRule {

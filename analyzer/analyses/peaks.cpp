@@ -11,18 +11,13 @@
 
 #include "analyzer/trace/connection_state.h"
 #include "analyzer/trace/sqlite_api.h"
+#include "analyzer/trace/text_parts.h"
 
 namespace plumb {
 namespace {
 
 constexpr std::array<std::string_view, 10> kResources = {"fp64", "fp32",   "tf32",    "fp16",   "bf16",
                                                          "fp8",  "memory", "network", "nvlink", "pcie"};
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
 
 // Of a unit's first letter; 0: none.
 double scaleOf(char letter) {

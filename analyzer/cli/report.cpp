@@ -22,6 +22,7 @@
 #include "analyzer/reports/definitions.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/sqlext/sql_surface.h"
+#include "analyzer/trace/text_parts.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb::cli {
@@ -30,16 +31,6 @@ namespace {
 std::string namesOf(const std::vector<Report>& reports) {
   std::string names;
   for (const Report& report : reports) names += fmt::format("{}{}", names.empty() ? "" : ", ", report.name);
-  return names;
-}
-
-std::vector<std::string> namesIn(std::string_view list) {
-  std::vector<std::string> names;
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    names.emplace_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
   return names;
 }
 
@@ -54,7 +45,7 @@ Outcome printReport(Trace& trace, const ReportArguments& arguments, const Report
   if (!snapshot.status().ok()) return {kBadInput, snapshot.status().error().message};
   auto statement = prepareReport(trace.database(), report, arguments.request);
   if (!statement.ok()) return {kBadInput, statement.error().message};
-  if (const Status known = checkFilter(trace, arguments.request.filter); !known.ok())
+  if (const Status known = checkFilter(trace, report.lookedUp(arguments.request.filter)); !known.ok())
     return {kBadInput, known.error().message};
   std::optional<Progress> progress;
   if (showsProgress && (arguments.format == Format::Table || ::isatty(STDOUT_FILENO) == 0)) {
@@ -205,7 +196,7 @@ int runReport(const ReportArguments& arguments) {
   auto reports = findReports(arguments.folders);
   if (!reports.ok()) return complain(reports.error().message, kBadInput);
   std::vector<Asked> asked;
-  for (const std::string& text : namesIn(arguments.name)) {
+  for (const std::string& text : commaList(arguments.name)) {
     const auto name = reportByDefinition(text, arguments.definition);
     if (!name.ok()) return complain(name.error().message, kBadInput);
     const auto report = std::ranges::find(reports.value(), name.value(), &Report::name);
@@ -214,6 +205,7 @@ int runReport(const ReportArguments& arguments) {
     }
     asked.push_back({&*report, {}, {}});
   }
+  if (asked.empty()) return complain("Name a report: `plumb report --list` lists them.", kBadInput);
   if (asked.size() > 1) return printReports(arguments, reports.value(), std::move(asked));
   auto trace = Trace::open(arguments.file);
   if (!trace.ok()) return complain(trace.error().message, kBadInput);

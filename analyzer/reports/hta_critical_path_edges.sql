@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Edges of the critical path of a rank (HTA)
 -- Which events make up the longest chain, as HolisticTraceAnalysis counts it? Filters as in hta_critical_path
+-- own: step, range
 -- rank: rank of the process; empty when the program set none
 -- position: from the path's start
 -- type: critical_path_operator, critical_path_dependency, critical_path_kernel_launch_delay, critical_path_kernel_kernel_delay or critical_path_sync_dependency, HTA's

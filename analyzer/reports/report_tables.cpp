@@ -87,7 +87,7 @@ Status registerReportTables(Database& database, const std::vector<Report>& repor
       if (!request.ok()) return request.error();
       auto statement = prepareReport(database, report, request.value());
       if (!statement.ok()) return explained(report, statement.error());
-      if (const Status known = check(request.value().filter); !known.ok()) return known.error();
+      if (const Status known = check(report.lookedUp(request.value().filter)); !known.ok()) return known.error();
       return statement;
     };
     if (Status added = database.addTable(std::move(table)); !added.ok()) return added;

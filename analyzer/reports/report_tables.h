@@ -13,10 +13,10 @@
 
 namespace plumb {
 
-// `database` must not be moved while its connection is in use. check() says what is wrong with a filter, before a report
-// is asked: each report would say it differently, and some not at all. A report whose SQL does not work is an error only for
-// the statement that names it, and so is one that refers to itself.
+// `database` must not be moved while its connection is in use. check() says what is wrong with a filter, before a
+// report is asked: each report would say it differently, and some not at all. A report whose SQL does not work is an
+// error only for the statement that names it, and so is one that refers to itself.
 [[nodiscard]] Status registerReportTables(Database& database, const std::vector<Report>& reports,
-                                         const std::function<Status(const Filter&)>& check);
+                                          const std::function<Status(const Filter&)>& check);
 
 }  // namespace plumb

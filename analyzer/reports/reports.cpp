@@ -14,15 +14,10 @@
 #include "analyzer/reports/builtin_reports.h"
 #include "analyzer/trace/sql_text.h"
 #include "analyzer/trace/text_file.h"
+#include "analyzer/trace/text_parts.h"
 
 namespace plumb {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 // "name (unit): description"; false when it is not of this form.
 bool parseColumn(std::string_view line, ReportColumn& column) {
@@ -38,16 +33,6 @@ bool parseColumn(std::string_view line, ReportColumn& column) {
   column.name = name;
   column.description = line.substr(colon + 2);
   return true;
-}
-
-std::vector<std::string> commaList(std::string_view text) {
-  std::vector<std::string> values;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    if (const std::string_view value = trimmed(text.substr(at, end - at)); !value.empty()) values.emplace_back(value);
-    at = end + 1;
-  }
-  return values;
 }
 
 bool isNameCharacter(char c) {
@@ -115,6 +100,18 @@ Report readReport(const std::string& name, const std::string& path) {
   return broken;
 }
 
+Status readOwn(Report& report, std::string_view list) {
+  for (const std::string& filter : commaList(list)) {
+    bool* own = filter == "step" ? &report.hasOwnStep : filter == "range" ? &report.hasOwnRange : nullptr;
+    if (!own) {
+      return Error{fmt::format("The {} {} ({}) says `-- own: {}`; a meaning of its own can have step and range.",
+                               report.noun, report.name, report.origin, filter)};
+    }
+    *own = true;
+  }
+  return Unit{};
+}
+
 }  // namespace
 
 std::string Report::optionList() const {
@@ -123,6 +120,12 @@ std::string Report::optionList() const {
     if (takes[i]) options.emplace_back(kReportParameters[i].option);
   }
   return options.empty() ? "none" : joined(options);
+}
+
+Filter Report::lookedUp(Filter filter) const {
+  if (hasOwnStep) filter.step.reset();
+  if (hasOwnRange) filter.range.reset();
+  return filter;
 }
 
 Status checkRequest(const Report& report, const ReportRequest& request) {
@@ -185,6 +188,8 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
       report.question = comment;
     } else if (comment.substr(0, 3) == "by:") {
       report.by = commaList(comment.substr(3));
+    } else if (comment.substr(0, 4) == "own:") {
+      if (Status read = readOwn(report, comment.substr(4)); !read.ok()) return read.error();
     } else if (ReportColumn column; parseColumn(comment, column)) {
       report.columns.push_back(std::move(column));
     }
@@ -197,16 +202,16 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
   return report;
 }
 
-std::vector<std::string> userReportFolders() {
+std::vector<std::string> userFolders(const std::string& name, const char* variable) {
   std::vector<std::string> folders;
   const char* config = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
   if (config && *config) {
-    folders.push_back(std::string(config) + "/plumb/reports");
+    folders.push_back(std::string(config) + "/plumb/" + name);
   } else if (home && *home) {
-    folders.push_back(std::string(home) + "/.config/plumb/reports");
+    folders.push_back(std::string(home) + "/.config/plumb/" + name);
   }
-  if (const char* named = std::getenv("PLUMB_REPORTS")) {
+  if (const char* named = std::getenv(variable)) {
     std::istringstream list(named);
     for (std::string folder; std::getline(list, folder, ':');) {
       if (!folder.empty()) folders.push_back(folder);
@@ -214,6 +219,8 @@ std::vector<std::string> userReportFolders() {
   }
   return folders;
 }
+
+std::vector<std::string> userReportFolders() { return userFolders("reports", "PLUMB_REPORTS"); }
 
 Result<std::vector<Report>> findReports(const std::vector<std::string>& userFolders) {
   namespace fs = std::filesystem;

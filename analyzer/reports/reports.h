@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports: one .sql file per question. Its first comment lines (after an SPDX line) are the title, the question, a line
-// for each column, `-- name (unit): what it is`, and, when it can group by several things, `-- by: name, grid`. The SQL
-// is one statement that reads; it may use the parameters below and the tables of analyses/analysis_tables.h. The
-// program's own are built in; a file of the same name in a user's folder takes their place.
+// for each column, `-- name (unit): what it is`, when it can group by several things `-- by: name, grid`, and when a
+// filter does not mean the steps and ranges of the trace `-- own: step, range`. The SQL is one statement that reads; it
+// may use the parameters below and the tables of analyses/analysis_tables.h. The program's own are built in; a file of
+// the same name in a user's folder takes their place.
 #pragma once
 #include <array>
 #include <optional>
@@ -44,6 +45,7 @@ struct Report {
   std::vector<ReportColumn> columns;
   std::array<bool, kReportParameters.size()> takes{};  // by Limit
   std::vector<std::string> by;                         // the values of :by, the default first; empty without :by
+  bool hasOwnStep = false, hasOwnRange = false;        // what they name need not be in the trace
   std::string sql;                                     // the whole file
   std::string origin;                                  // path, or "built in"
   std::string problem;                                 // why it cannot be used, for the user; else empty
@@ -51,6 +53,8 @@ struct Report {
 
   // "--rank, --step and --by", "none".
   [[nodiscard]] std::string optionList() const;
+  // What of the filter the trace must have: all but what has a meaning of the report's own.
+  [[nodiscard]] Filter lookedUp(Filter filter) const;
 };
 
 // What somebody asks a report for.
@@ -69,9 +73,10 @@ struct ReportRequest {
 // so is a value of `by` that it does not know.
 [[nodiscard]] Result<Statement> prepareReport(Database& database, const Report& report, const ReportRequest& request);
 
-// Where users keep theirs, a later folder's files winning: plumb/reports in XDG_CONFIG_HOME or ~/.config, then those
-// that PLUMB_REPORTS names, separated by ':'.
-[[nodiscard]] std::vector<std::string> userReportFolders();
+// Where users keep files of theirs, a later folder's winning: plumb/NAME in XDG_CONFIG_HOME or ~/.config, then those
+// that the variable names, separated by ':'.
+[[nodiscard]] std::vector<std::string> userFolders(const std::string& name, const char* variable);
+[[nodiscard]] std::vector<std::string> userReportFolders();  // "reports", PLUMB_REPORTS
 
 // By name. A folder that does not exist holds no reports; a file that is not a report has a `problem`.
 [[nodiscard]] Result<std::vector<Report>> findReports(const std::vector<std::string>& userFolders);

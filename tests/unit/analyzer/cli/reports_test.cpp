@@ -49,6 +49,21 @@ TEST(Report, KnowsItsParametersAndValuesOfBy) {
   EXPECT_THAT(errorOf(parseReport("mine", "-- T\n-- Q\n-- by: a\nSELECT 1", "here")), testing::HasSubstr("by:"));
 }
 
+TEST(Report, CanGiveStepAndRangeAMeaningOfItsOwn) {
+  Filter filter;
+  filter.rank = 1;
+  filter.step = 7;
+  filter.range = "x";
+  const Report plain = valueOf(parseReport("mine", "-- T\n-- Q\nSELECT :step", "here"));
+  EXPECT_EQ(plain.lookedUp(filter).step, 7);
+  const Report own = valueOf(parseReport("mine", "-- T\n-- Q\n-- own: step, range\nSELECT :step, :range", "here"));
+  EXPECT_EQ(own.lookedUp(filter).step, std::nullopt);
+  EXPECT_EQ(own.lookedUp(filter).range, std::nullopt);
+  EXPECT_EQ(own.lookedUp(filter).rank, 1);
+  EXPECT_THAT(errorOf(parseReport("mine", "-- T\n-- Q\n-- own: rank\nSELECT 1", "here")),
+              testing::HasSubstr("own: rank"));
+}
+
 // About what only imported files have, or runs that hang.
 const std::set<std::string> kOfOtherSources = {"benchmarks", "collective_timings", "os_calls",
                                                "stuck",      "tracelens_gemm",     "hta_stragglers"};
@@ -217,6 +232,13 @@ TEST_F(ReportsInSql, SayWhatTheyDoNotTake) {
   EXPECT_THAT(error("SELECT * FROM report_mine(NULL, NULL, NULL, NULL, NULL, 'z')"),
               testing::HasSubstr("it has x and y"));
   EXPECT_THAT(error("SELECT * FROM report_mine('zero')"), testing::HasSubstr("rank must be a whole number"));
+}
+
+TEST_F(ReportsInSql, AStepOfTheReportsOwnNeedNotBeInTheTrace) {
+  open({valueOf(parseReport("own", "-- T\n-- Q\n-- own: step\nSELECT :step AS a", "here")),
+        valueOf(parseReport("plain", "-- T\n-- Q\nSELECT :step AS a", "here"))});
+  EXPECT_EQ(rows("SELECT * FROM report_own(NULL, 999)"), (std::vector<std::vector<std::string>>{{"999"}}));
+  EXPECT_THAT(error("SELECT * FROM report_plain(NULL, 999)"), testing::HasSubstr("no step 999"));
 }
 
 TEST_F(ReportsInSql, AReportThatRefersToItselfIsAnError) {

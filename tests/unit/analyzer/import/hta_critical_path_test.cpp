@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "analyzer/analyses/hta/hta_stragglers.h"
+#include "analyzer/reports/reports.h"
+#include "analyzer/sqlext/sql_surface.h"
 #include "analyzer/trace/trace.h"
 #include "tests/unit/analyzer/import/support.h"
 
@@ -250,6 +252,20 @@ TEST_F(ImportTest, HtaCriticalPathsComeOut) {
     std::map<std::string, int64_t> timeBy = path.timeBy();
     timeBy.erase("");
     EXPECT_EQ(timeBy, reference.timeBy);
+    // The same through the report, whose --step is HTA's instance and --range a part of the annotation's name.
+    const auto reports = findReports({});
+    ASSERT_TRUE(reports.ok());
+    ASSERT_TRUE(registerSqlSurface(trace.value(), reports.value()).ok());
+    auto rows = trace.value().query(
+        "SELECT path_nodes, path_events, graph_nodes FROM report_hta_critical_path(NULL, iif(?1 = '', NULL, ?2),"
+        " nullif(?1, ''))");
+    ASSERT_TRUE(rows.ok()) << rows.error().message;
+    rows.value().bind(1, std::string_view(reference.annotation));
+    rows.value().bind(2, reference.instance);
+    ASSERT_TRUE(rows.value().next()) << rows.value().status().error().message;
+    EXPECT_EQ(rows.value().integer(0), reference.nodes);
+    EXPECT_EQ(rows.value().integer(1), reference.events);
+    EXPECT_EQ(rows.value().integer(2), reference.graphNodes);
   }
 }
 
