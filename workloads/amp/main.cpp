@@ -51,9 +51,8 @@ const char* explanation(Mistake mistake) {
 std::optional<Underflow> measureUnderflow(Trainer& trainer, const Options& options) {
   const bool is16Bit = options.precision == Precision::kFloat16 || options.precision == Precision::kBfloat16;
   if (!is16Bit || options.mistake == Mistake::kHalfModel) return std::nullopt;
-  const float scale = options.scalesLoss() ? trainer.scaler().scale() : kUsualScale;
-  return Underflow{trainer.gradientShares(1.0f, false), trainer.gradientShares(scale, false),
-                   trainer.gradientShares(kOverflowingScale, false), trainer.gradientShares(1.0f, true), scale};
+  return Underflow{trainer.gradientShares(1.0f, false), trainer.gradientShares(kUsualScale, false),
+                   trainer.gradientShares(kOverflowingScale, false), trainer.gradientShares(1.0f, true)};
 }
 
 void printStep(int step, const StepResult& result, double milliseconds, float scale, const Trainer& trainer) {
@@ -117,10 +116,12 @@ void printComparison(const Options& options, const Trainer& trainer, const Progr
   }
   if (!result.underflow) return;
   const Underflow& u = *result.underflow;
+  fmt::print("{:<22} 1/{:.0f}: the gradients of a loss as small as auxiliary ones are\n", "loss weight",
+             1 / kSmallLoss);
   fmt::print("{:<22} {:.2f} % unscaled, {:.2f} % at scale {:.0f}, {:.2f} % in fp32\n", "gradients that are 0",
-             100 * u.unscaled.zero, 100 * u.scaled.zero, u.scale, 100 * u.exact.zero);
+             100 * u.unscaled.zero, 100 * u.scaled.zero, kUsualScale, 100 * u.exact.zero);
   fmt::print("{:<22} {:.2f} % at scale {:.0f}, {:.2f} % at scale {:.0f}\n", "gradients inf or nan",
-             100 * u.scaled.nonFinite, u.scale, 100 * u.overflowing.nonFinite, kOverflowingScale);
+             100 * u.scaled.nonFinite, kUsualScale, 100 * u.overflowing.nonFinite, kOverflowingScale);
 }
 
 int train(const Options& options) {

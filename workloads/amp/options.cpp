@@ -2,8 +2,6 @@
 #include "workloads/amp/options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-
 #include "workloads/nn/number_option.h"
 
 namespace plumb::amp {
@@ -41,15 +39,12 @@ void addOptions(CLI::App& app, Options& o, Words& words) {
       ->check(nn::positiveNumber())
       ->default_str("1e-8");
   app.add_option("--loss-weight", o.lossWeight,
-                 "what the mean squared error is multiplied by before the backward pass, as auxiliary losses and means "
-                 "over many outputs are: its gradients are as small as those that fp16 loses")
-      ->check(nn::positiveNumber())
-      ->default_str("1/65536");
-  app.add_option(
-         "--initial-scale", o.initialScale,
-         "loss scale at the start (fp16): by default 65536 / --loss-weight, at which the first steps may overflow")
+                 "what the mean squared error is multiplied by before the backward pass (default: 1; with --wrong "
+                 "fp16-no-scaler 1/65536, a loss as small as auxiliary ones are)")
+      ->check(nn::positiveNumber());
+  app.add_option("--initial-scale", o.initialScale, "loss scale at the start (fp16)")
       ->check(nn::positiveNumber(1.0, 1e30))
-      ->default_str("4294967296");
+      ->default_str("65536");
   app.add_option("--growth-interval", o.growthInterval, "good steps before the loss scale is doubled (fp16)")
       ->check(positive)
       ->capture_default_str();
@@ -116,8 +111,8 @@ ParsedOptions parseOptions(const std::vector<std::string>& arguments) {
     throw nn::UsageError(error.what());
   }
   parsed.options.mistake = mistakeOf(words.wrong);
-  if (app.count("--initial-scale") == 0)
-    parsed.options.initialScale = std::clamp(kUsualScale / parsed.options.lossWeight, 1.0f, 1e30f);
+  if (parsed.options.mistake == Mistake::kFloat16WithoutScaler && app.count("--loss-weight") == 0)
+    parsed.options.lossWeight = kSmallLoss;
   parsed.options.precision = words.wrong == "bf16-scaler" ? Precision::kBfloat16 : precisionOf(words.precision);
   parsed.options.device = nn::deviceWish(words.device);
   return parsed;

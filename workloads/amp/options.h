@@ -23,6 +23,8 @@ enum class Mistake {
 
 // The usual first loss scale, of a loss whose weight is 1.
 constexpr float kUsualScale = 65536.0f;
+// The weight of a loss as small as auxiliary losses and means over many outputs are, whose gradients fp16 loses.
+constexpr float kSmallLoss = 1.0f / 65536.0f;
 
 struct Options {
   Mistake mistake = Mistake::kNone;
@@ -33,8 +35,8 @@ struct Options {
   int steps = 0;   // 0: decide by the device
   float learningRate = 1e-3f;
   float epsilon = 1e-8f;
-  float lossWeight = 1.0f / 65536.0f;  // of the mean squared error: gradients as small as those that fp16 loses
-  float initialScale = kUsualScale / lossWeight;
+  float lossWeight = 1.0f;  // of the mean squared error
+  float initialScale = kUsualScale;
   int growthInterval = 2000;
   uint64_t seed = 1;
   nn::DeviceWish device = nn::DeviceWish::kAuto;

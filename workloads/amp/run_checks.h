@@ -10,13 +10,13 @@
 
 namespace plumb::amp {
 
-// A scale at which fp16 overflows with the default loss weight.
+// A scale at which fp16 overflows with a small loss.
 constexpr float kOverflowingScale = 1099511627776.0f;  // 2^40
 
-// Of the gradients after the training; only for 16-bit products with fp32 weights.
+// Of the gradients of a small loss after the training, at scale 1, kUsualScale and kOverflowingScale, and in fp32; only
+// for 16-bit products with fp32 weights.
 struct Underflow {
   GradientShares unscaled, scaled, overflowing, exact;
-  float scale;  // of scaled
 };
 
 struct RunResult {

@@ -194,7 +194,7 @@ GradientShares Trainer::gradientShares(float scale, bool exact) {
   const Tensor prediction = m_mlp->forward(c, m_x, m_options.batch);
   Buffer gradient(m_ledger, m_stream, Category::kActivation, "loss/gradient", c.dtype, prediction.count);
   nn::squaredErrorBackward(m_stream, prediction, m_y, gradient,
-                           scale * m_options.lossWeight / static_cast<float>(m_options.batch));
+                           scale * kSmallLoss / static_cast<float>(m_options.batch));
   m_mlp->backward(c, std::move(gradient), m_options.batch);
   size_t zeros = 0, nonFinite = 0, all = 0;
   for (const Parameter* parameter : m_mlp->parameters()) {

@@ -50,8 +50,8 @@ class Trainer {
   // Of the weights since the last call or the start; reads all of them.
   HalfHealth health();
 
-  // Of the gradients on samples that training never sees, in the precision of the training with the weighted loss
-  // multiplied by scale; in fp32 if exact.
+  // Of the gradients of a loss with the weight kSmallLoss on samples that training never sees, in the precision of the
+  // training with the loss multiplied by scale; in fp32 if exact.
   GradientShares gradientShares(float scale, bool exact);
   // As the tensors are. Throws nn::DeviceError when parameters differ.
   Types types();
