@@ -8,6 +8,7 @@
 
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/host_activity.h"
+#include "analyzer/analyses/pageable_copies.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/trace/pair_hash.h"
 
@@ -35,7 +36,10 @@ class Builder {
     auto windows = findWindows(m_trace, m_filter);
     if (!windows.ok()) return windows.error();
     for (const ProcessWindows& window : windows.value()) m_windows.emplace(window.process, window);
-    for (const Status& done : {readPageableCopies(), addHost(), addWork(), addWaitsForEvents(), addCollectives()}) {
+    auto copies = PageableCopies::load(m_trace);
+    if (!copies.ok()) return copies.error();
+    m_copies = std::move(copies).value();
+    for (const Status& done : {addHost(), addWork(), addWaitsForEvents(), addCollectives()}) {
       if (!done.ok()) return done.error();
     }
     for (auto& [key, returned] : m_returns) linkReturn(returned);
@@ -76,21 +80,6 @@ class Builder {
     return row.status();
   }
 
-  // Asynchronous copies from or to pageable memory can make their call wait.
-  Status readPageableCopies() {
-    auto rows = m_trace.query(
-        "SELECT process_id, correlation, start_ns, duration_ns FROM main.memory_copy WHERE source_kind = 1 OR "
-        "target_kind = "
-        "1");
-    if (!rows.ok()) return rows.error();
-    Statement& row = rows.value();
-    while (row.next()) {
-      if (!isUsableTime(row.integer(2), row.integer(3))) continue;
-      m_pageableEnds[{row.id<ProcessId>(0), row.id<Correlation>(1)}] = intervalOf(row.integer(2), row.integer(3)).end;
-    }
-    return row.status();
-  }
-
   Status addHost() {
     CallsByThread threads;
     if (const Status read = readCalls(threads); !read.ok()) return read;
@@ -125,8 +114,7 @@ class Builder {
     if (known == blocking.end()) known = blocking.emplace(call.name, isBlockingCall(m_trace.text(call.name))).first;
     ActivityInfo info{.kind = ActivityKind::Call, .process = process, .thread = thread, .name = call.name};
     size_t last = 0;
-    const auto copy = m_pageableEnds.find({process, call.correlation});
-    if (known->second || (copy != m_pageableEnds.end() && copy->second <= call.time.end)) {
+    if (known->second || m_copies.waited(process, call.correlation, call.time.end)) {
       info.kind = ActivityKind::Return;
       last = add({call.time.end, call.time.end}, info);
       m_run.graph.depend(last, code);
@@ -261,9 +249,7 @@ class Builder {
     TimePoint start;  // of the call
   };
   struct KeyHash {
-    size_t operator()(const CallKey& key) const {
-      return pairHash(key.first.value(), key.second.value());
-    }
+    size_t operator()(const CallKey& key) const { return pairHash(key.first.value(), key.second.value()); }
   };
 
   Trace& m_trace;
@@ -272,7 +258,7 @@ class Builder {
   std::map<ProcessId, ProcessWindows> m_windows;
   std::unordered_map<CallKey, Launch, KeyHash> m_launches;
   std::unordered_map<size_t, size_t> m_codeBefore;
-  std::unordered_map<CallKey, TimePoint, KeyHash> m_pageableEnds;
+  PageableCopies m_copies;
   std::vector<std::pair<size_t, Returned>> m_returns;
   std::unordered_map<StreamId, std::vector<Placed>> m_onStream;       // by launch
   std::unordered_map<StreamId, std::vector<size_t>> m_endedOnStream;  // by end

@@ -19,7 +19,7 @@
 #include "analyzer/export/nsys.h"
 #include "analyzer/export/output_file.h"
 #include "analyzer/export/views.h"
-#include "analyzer/import/staging.h"
+#include "analyzer/trace/staging.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/sqlext/sql_surface.h"
 

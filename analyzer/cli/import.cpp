@@ -13,7 +13,7 @@
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
-#include "analyzer/import/staging.h"
+#include "analyzer/trace/staging.h"
 
 namespace plumb::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/export/output_file.h"
-#include "analyzer/import/staging.h"
+#include "analyzer/trace/staging.h"
 #include "collector/schema/database.h"
 #include "collector/schema/schema.h"
 

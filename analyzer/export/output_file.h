@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/import/staging.h"
+#include "analyzer/trace/staging.h"
 #include "collector/schema/result.h"
 
 struct gzFile_s;

@@ -11,7 +11,7 @@
 
 #include "analyzer/import/json.h"
 #include "analyzer/import/row_pipe.h"
-#include "analyzer/import/staging.h"
+#include "analyzer/trace/staging.h"
 #include "collector/schema/result.h"
 #include "collector/schema/rows.h"
 

@@ -13,7 +13,7 @@
 #include "analyzer/export/output_file.h"
 #include "analyzer/export/parquet/dataset.h"
 #include "analyzer/export/views.h"
-#include "analyzer/import/staging.h"
+#include "analyzer/trace/staging.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb::exports {

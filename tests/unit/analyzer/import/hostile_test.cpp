@@ -12,7 +12,7 @@
 #include <functional>
 #include <tuple>
 
-#include "analyzer/import/staging.h"
+#include "analyzer/trace/staging.h"
 #include "tests/unit/analyzer/import/support.h"
 
 namespace plumb::test {

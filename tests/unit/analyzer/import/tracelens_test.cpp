@@ -19,6 +19,16 @@
 namespace plumb::test {
 namespace {
 
+class TraceLensTest : public ImportTest {
+ protected:
+  Result<Trace> recording(const std::string& stem) {
+    std::remove(output().c_str());
+    auto imported = import({stem + ".json.gz"});
+    if (!imported.ok()) return imported.error();
+    return Trace::open(output());
+  }
+};
+
 // type,time ms,percent
 std::map<std::string, double> readTimes(const std::filesystem::path& path) {
   std::map<std::string, double> times;
@@ -35,7 +45,7 @@ std::map<std::string, double> readTimes(const std::filesystem::path& path) {
   return times;
 }
 
-TEST_F(ImportTest, TraceLensTimesComeOut) {
+TEST_F(TraceLensTest, TimesComeOut) {
   const char* folder = std::getenv("PLUMB_TEST_TRACES");
   if (folder == nullptr || *folder == 0) GTEST_SKIP() << "PLUMB_TEST_TRACES names no folder of recordings";
   constexpr double kTolerance = 1e-6;
@@ -44,10 +54,8 @@ TEST_F(ImportTest, TraceLensTimesComeOut) {
     const std::string name = entry.path().filename().string(), suffix = ".gpu_timeline.csv";
     if (!name.ends_with(suffix)) continue;
     SCOPED_TRACE(name);
-    std::remove(output().c_str());
     const std::string stem = entry.path().string().substr(0, entry.path().string().size() - suffix.size());
-    ASSERT_TRUE(import({stem + ".json.gz"}).ok());
-    auto trace = Trace::open(output());
+    auto trace = recording(stem);
     ASSERT_TRUE(trace.ok()) << trace.error().message;
     const auto found = traceLensTimelines(trace.value());
     ASSERT_TRUE(found.ok());
@@ -85,7 +93,7 @@ std::vector<std::string> cellsIn(const std::string& line) {
   return cells;
 }
 
-TEST_F(ImportTest, TraceLensMatrixProductsComeOut) {
+TEST_F(TraceLensTest, MatrixProductsComeOut) {
   const char* folder = std::getenv("PLUMB_TEST_TRACES");
   if (folder == nullptr || *folder == 0) GTEST_SKIP() << "PLUMB_TEST_TRACES names no folder of recordings";
   // Column of the CSV and of the table. The files that replay graphs take operators from other traces.
@@ -111,10 +119,8 @@ TEST_F(ImportTest, TraceLensMatrixProductsComeOut) {
                                                                 {"TFLOPS/s_max", 30}};
   for (const char* name : {"h100_bert_small", "h100_image_classifier", "mi300_bert_small", "mi300_qwen05b"}) {
     SCOPED_TRACE(name);
-    std::remove(output().c_str());
     const std::string stem = std::string(folder) + "/kineto/" + name;
-    ASSERT_TRUE(import({stem + ".json.gz"}).ok());
-    auto trace = Trace::open(output());
+    auto trace = recording(stem);
     ASSERT_TRUE(trace.ok()) << trace.error().message;
     const auto found = traceLensGemmRows(trace.value(), {});
     ASSERT_TRUE(found.ok()) << found.error().message;
@@ -149,16 +155,14 @@ TEST_F(ImportTest, TraceLensMatrixProductsComeOut) {
   }
 }
 
-TEST_F(ImportTest, TraceLensKernelsComeOut) {
+TEST_F(TraceLensTest, KernelsComeOut) {
   const char* folder = std::getenv("PLUMB_TEST_TRACES");
   if (folder == nullptr || *folder == 0) GTEST_SKIP() << "PLUMB_TEST_TRACES names no folder of recordings";
   constexpr double kTolerance = 1e-6;
   for (const char* name : {"h100_bert_small", "h100_image_classifier", "mi300_bert_small", "mi300_qwen05b"}) {
     SCOPED_TRACE(name);
-    std::remove(output().c_str());
     const std::string stem = std::string(folder) + "/kineto/" + name;
-    ASSERT_TRUE(import({stem + ".json.gz"}).ok());
-    auto trace = Trace::open(output());
+    auto trace = recording(stem);
     ASSERT_TRUE(trace.ok()) << trace.error().message;
     const auto reports = findReports({});
     ASSERT_TRUE(reports.ok());

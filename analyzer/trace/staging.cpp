@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/import/staging.h"
+#include "analyzer/trace/staging.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bundled rules about collectives.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/advice/rules.h"
+
+namespace plumb::test {
+namespace {
+
+using testing::HasSubstr;
+
+void addCollectives(TraceBuilder& trace, int64_t count, int64_t bytes, int64_t periodNs, int64_t transferNs,
+                    int64_t lateNs) {
+  for (int64_t i = 0; i < 2; ++i) {
+    const OneRank rank(trace, i, 2);
+    const int64_t communicator = trace.addCommunicator(rank.process, 7, 2, i);
+    for (int64_t n = 0; n < count; ++n) {
+      const int64_t external = 100 + n, correlation = trace.newCorrelation();
+      const int64_t arrival = n * periodNs + (i == 1 ? lateNs : 0);
+      trace.addKernel(
+          rank.work(arrival - periodNs + transferNs + lateNs, periodNs - transferNs - lateNs + (i == 1 ? lateNs : 0)),
+          "gemm");
+      trace.addCollective({.process = rank.process,
+                           .thread = rank.thread,
+                           .communicator = communicator,
+                           .startNs = arrival - 3 * kUs,
+                           .sequence = n,
+                           .elementCount = bytes / 4,
+                           .bytes = bytes,
+                           .externalId = external});
+      trace.addLink(rank.process, external, correlation);
+      trace.addApiCall(rank.process, rank.thread, arrival - 3 * kUs, kUs, "cudaLaunchKernelExC", correlation);
+      trace.addKernel(rank.work(arrival, n * periodNs + lateNs + transferNs - arrival, correlation),
+                      "ncclDevKernel_AllReduce");
+    }
+  }
+}
+
+TEST(Rules, ExposedCommunication) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addCollectives(trace, 10, 64 << 20, 1000 * kUs, 300 * kUs, 0);
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "exposed_communication"), 10 * 300 * kUs);
+  EXPECT_EQ(gainOf(advice, "stragglers"), -1);
+  EXPECT_EQ(gainOf(advice, "small_collectives"), -1);
+}
+
+TEST(Rules, StragglersAreNotCountedAsCommunication) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addCollectives(trace, 10, 64 << 20, 1000 * kUs, 20 * kUs, 400 * kUs);
+  }
+  const Advice advice = adviceOn(file);
+  const auto straggler = findingOf(advice, "stragglers");
+  ASSERT_TRUE(straggler);
+  EXPECT_EQ(straggler->rank, 1);
+  EXPECT_EQ(straggler->gain, Duration(9 * 400 * kUs)) << "the first one's skew is the program's start";
+  EXPECT_EQ(gainOf(advice, "exposed_communication"), -1) << "rank 0 waits; its transfers are 2 % of the span";
+}
+
+TEST(Rules, AMissingRankIsNamedAndItsWaitIsNotCommunication) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addCollectives(trace, 10, 64 << 20, 1000 * kUs, 20 * kUs, 0);
+    // The last one never saw rank 1, and rank 0 gave up after half a second.
+    trace.execute("DELETE FROM collective WHERE sequence = 9 AND process_id = 2");
+    trace.execute(
+        "UPDATE kernel SET duration_ns = 500000000 WHERE id = (SELECT max(id) FROM kernel WHERE process_id = 1)");
+    trace.execute("DELETE FROM kernel WHERE id = (SELECT max(id) FROM kernel WHERE process_id = 2)");
+  }
+  const Advice advice = adviceOn(file);
+  const auto missing = findingOf(advice, "missing_rank");
+  ASSERT_TRUE(missing);
+  EXPECT_EQ(missing->rank, 1);
+  EXPECT_EQ(missing->gain, Duration(500 * kMs));
+  EXPECT_THAT(missing->finding, HasSubstr("rank 1 never came to AllReduce 9"));
+  EXPECT_THAT(missing->finding, HasSubstr("rank 0 waited for it up to 500.00 ms"));
+  EXPECT_EQ(gainOf(advice, "exposed_communication"), -1);
+  EXPECT_EQ(gainOf(advice, "stragglers"), -1);
+}
+
+TEST(Rules, SmallCollectivesAreComparedWithLargerOnesThatAreSmallToo) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addCollectives(trace, 40, 4096, 100 * kUs, 10 * kUs, 0);
+    trace.execute("UPDATE collective SET bytes = 262144, element_count = 65536 WHERE sequence >= 35");
+  }
+  const auto finding = findingOf(adviceOn(file), "small_collectives");
+  ASSERT_TRUE(finding);
+  EXPECT_NEAR(static_cast<double>(finding->gain->ns()), 35e4 * 63 / 64, 1);
+  EXPECT_THAT(finding->arithmetic, HasSubstr("AllReduce of 256.0 KiB"));
+}
+
+TEST(Rules, SmallCollectives) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addCollectives(trace, 40, 4096, 100 * kUs, 10 * kUs, 0);
+    // The last five are as fast with 16384 times the bytes.
+    trace.execute("UPDATE collective SET bytes = 67108864, element_count = 16777216 WHERE sequence >= 35");
+  }
+  EXPECT_NEAR(static_cast<double>(gainOf(adviceOn(file), "small_collectives")), 35e4 * 16383 / 16384, 1);
+}
+
+TEST(Rules, SmallCollectivesAloneHaveNothingToBeComparedWith) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addCollectives(trace, 40, 4096, 100 * kUs, 10 * kUs, 0);
+  }
+  EXPECT_THAT(reasonOf(adviceOn(file), "small_collectives"), HasSubstr("no larger collectives"));
+}
+
+}  // namespace
+}  // namespace plumb::test

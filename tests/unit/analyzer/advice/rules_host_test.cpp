@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bundled rules about the host and the device: launches, waits, data loading, copies, gaps, first steps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/advice/rules.h"
+
+namespace plumb::test {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Rules, LaunchBound) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    trace.addRange(host.rank.process, host.rank.thread, 0, 50 * 100 * kUs, "loop");
+    for (int64_t i = 0; i < 50; ++i) host.launch(i * 100 * kUs, i * 100 * kUs + 3 * kUs, 60 * kUs);
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "launch_bound"), 49 * 40 * kUs);
+  EXPECT_EQ(gainOf(advice, "hidden_synchronization"), -1);
+  EXPECT_EQ(gainOf(advice, "small_kernels"), -1);  // they are not small
+  const auto finding = findingOf(advice, "launch_bound");
+  ASSERT_TRUE(finding && finding->where);
+  EXPECT_EQ(finding->where->length(), Duration(40 * kUs));
+  EXPECT_THAT(finding->evidence, testing::ElementsAre(testing::StartsWith("kernel ")));
+}
+
+TEST(Rules, GainsAreOfThePartThatWasAskedFor) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    trace.addRange(host.rank.process, host.rank.thread, 0, 50 * 100 * kUs, "loop");
+    for (int64_t i = 0; i < 50; ++i) host.launch(i * 100 * kUs, i * 100 * kUs + 3 * kUs, 60 * kUs);
+  }
+  Filter filter;
+  filter.to = TimePoint(10 * 100 * kUs + 3 * kUs);
+  EXPECT_EQ(gainOf(adviceOn(file, filter), "launch_bound"), 10 * 40 * kUs);
+}
+
+TEST(Rules, SmallKernels) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    // All queued at once; the device needs 2 µs from one kernel of 3 µs to the next.
+    for (int64_t i = 0; i < 40; ++i) host.launch(i * 10, 1000 * kUs + i * 5 * kUs, 3 * kUs, "pointwise");
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "small_kernels"), 39 * 2 * kUs);
+  EXPECT_EQ(gainOf(advice, "launch_bound"), -1);
+}
+
+TEST(Rules, SmallKernelsAreFoundInTheLoopThatLaunchedThem) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    trace.addRange(host.rank.process, host.rank.thread, 0, 500, "batch 64");
+    trace.addRange(host.rank.process, host.rank.thread, 1000, 500, "batch 8192");
+    for (int64_t i = 0; i < 40; ++i) {
+      const int64_t small = host.call(i * 10, 9, "cudaLaunchKernel"),
+                    large = host.call(1000 + i * 10, 9, "cudaLaunchKernel");
+      trace.addKernel(host.rank.work(kMs + i * 5 * kUs, 3 * kUs, small), "pointwise");
+      trace.addKernel(host.rank.work(2 * kMs + i * 502 * kUs, 500 * kUs, large), "pointwise");
+    }
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "small_kernels"), 39 * 2 * kUs);
+  EXPECT_THAT(findingOf(advice, "small_kernels")->finding, HasSubstr("40 kernels of 3.0 µs on average in 'batch 64'"));
+  EXPECT_THAT(findingOf(advice, "small_kernels")->evidence, testing::ElementsAre("kernel 1", "kernel 79"));
+}
+
+// A loop that waits for its kernel before it launches the next.
+void addWaitingLoop(const Host& host) {
+  host.trace.addRange(host.rank.process, host.rank.thread, 0, 10 * 200 * kUs, "loop");
+  for (int64_t i = 0; i < 10; ++i) {
+    const int64_t begin = i * 200 * kUs;
+    host.launch(begin, begin + 10 * kUs, 100 * kUs);
+    host.call(begin + 20 * kUs, 91 * kUs, "cudaStreamSynchronize");
+  }
+}
+
+TEST(Rules, HiddenSynchronization) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addWaitingLoop({trace, OneRank(trace)});
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "hidden_synchronization"), 9 * 100 * kUs);
+  EXPECT_EQ(gainOf(advice, "api_sync"), 9 * 100 * kUs);
+  EXPECT_EQ(gainOf(advice, "launch_bound"), -1) << "the launches are late because of the waits";
+  const auto finding = findingOf(advice, "hidden_synchronization");
+  EXPECT_THAT(finding->finding, HasSubstr("cudaStreamSynchronize in loop, 10 times"));
+  EXPECT_THAT(finding->evidence, testing::ElementsAre(testing::StartsWith("api_call ")));
+}
+
+TEST(Rules, WhatAWaitCostsIsAtMostItsOwnTime) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    for (int64_t i = 0; i < 10; ++i) {
+      const int64_t begin = i * 500 * kUs;
+      trace.addRange(host.rank.process, host.rank.thread, begin, 40 * kUs, "device work");
+      host.launch(begin, begin + 10 * kUs, 20 * kUs);
+      host.call(begin + 10 * kUs, 20 * kUs, "cudaStreamSynchronize");
+      trace.addRange(host.rank.process, host.rank.thread, begin + 40 * kUs, 460 * kUs, "making data on the host");
+    }
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "hidden_synchronization"), 10 * 20 * kUs);
+  EXPECT_EQ(gainOf(advice, "api_sync"), 10 * 20 * kUs);
+  // The host is busy for the rest, and advice says with what.
+  EXPECT_GT(gainOf(advice, "launch_bound"), 9 * 400 * kUs);
+  EXPECT_THAT(findingOf(advice, "launch_bound")->finding, HasSubstr("while the host was in 'making data on the host'"));
+}
+
+TEST(Rules, ReadingTheLossInEveryStepIsFoundThoughTheDeviceIsHardlyIdle) {
+  constexpr int64_t kDeviceToHost = 2, kPageable = 1, kDevice = 3;
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    trace.addRange(host.rank.process, host.rank.thread, 0, 20 * kMs, "loss read every step");
+    for (int64_t i = 0; i < 20; ++i) {
+      host.launch(i * kMs, i * kMs + 8 * kUs, 982 * kUs);
+      trace.addCopy(
+          host.rank.work(i * kMs + 990 * kUs, 5 * kUs, host.call(i * kMs + 10 * kUs, 990 * kUs, "cudaMemcpyAsync")), 4,
+          kDeviceToHost, kDevice, kPageable);
+    }
+    host.launch(20 * kMs, 20 * kMs + 8 * kUs, 100 * kMs);
+  }
+  const auto finding = findingOf(adviceOn(file), "hidden_synchronization");
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(finding->finding, HasSubstr("cudaMemcpyAsync in loss read every step, 20 times"));
+  EXPECT_EQ(finding->gain, Duration(20 * 13 * kUs));  // from the copy's end to the next kernel's start
+}
+
+TEST(Rules, DataLoading) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    for (int64_t i = 0; i < 10; ++i) {
+      const int64_t begin = i * 200 * kUs;
+      trace.addRange(host.rank.process, host.rank.thread, begin, 60 * kUs, "enumerate(DataLoader)#__next__");
+      host.launch(begin + 60 * kUs, begin + 65 * kUs, 135 * kUs);
+    }
+  }
+  EXPECT_EQ(gainOf(adviceOn(file), "data_loading"), 9 * 60 * kUs);
+}
+
+// Two ranks that meet in collectives; the second arrives `lateNs` later.
+
+TEST(Rules, PageableCopies) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 0, kMs);
+    for (int64_t i = 0; i < 3; ++i) {
+      const int64_t begin = (i + 1) * kMs;
+      trace.addCopy(host.rank.otherWork(begin, 400 * kUs, host.call(begin, 500 * kUs, "cudaMemcpyAsync")), 1 << 20, 1,
+                    1, 3);
+    }
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "memcpy_async_pageable"), 3 * 500 * kUs);
+  EXPECT_EQ(gainOf(advice, "memcpy_sync"), -1);
+}
+
+TEST(Rules, ABlockedHostCostsNothingWhileTheDeviceIsBusy) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 0, 5 * kMs);
+    trace.addCopy(host.rank.otherWork(kMs, 400 * kUs, host.call(kMs, 500 * kUs, "cudaMemcpyAsync")), 1 << 20, 1, 1, 3);
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "memcpy_async_pageable"), 0);
+  EXPECT_EQ(gainOf(advice, "unoverlapped_copies"), -1);
+}
+
+TEST(Rules, SynchronousCopiesAndSets) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 0, kMs);
+    trace.addCopy(host.rank.otherWork(kMs, 400 * kUs, host.call(kMs, 450 * kUs, "cudaMemcpy")), 1 << 20);
+    trace.addSet(host.rank.otherWork(2 * kMs, 100 * kUs, host.call(2 * kMs, 120 * kUs, "cudaMemset")), 1 << 20);
+    trace.execute("UPDATE memory_copy SET is_async = 0");
+    trace.execute("UPDATE memory_set SET is_async = 0");
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "memcpy_sync"), 450 * kUs);
+  EXPECT_EQ(gainOf(advice, "memset_sync"), 120 * kUs);
+}
+
+TEST(Rules, UnoverlappedCopies) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 0, 600 * kUs);
+    trace.addCopy(host.rank.otherWork(500 * kUs, 500 * kUs), 1 << 20);
+  }
+  EXPECT_EQ(gainOf(adviceOn(file), "unoverlapped_copies"), 400 * kUs);
+}
+
+TEST(Rules, CopiesOfTheSetUpAreNotUnoverlapped) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    trace.addCopy(host.rank.otherWork(0, 500 * kUs, host.call(0, kUs, "cudaMemcpyAsync")), 1 << 20);
+    for (int64_t step = 0; step < 5; ++step) {
+      trace.addRange(host.rank.process, host.rank.thread, (1 + step) * kMs, 900 * kUs, "step");
+      host.launch((1 + step) * kMs, (1 + step) * kMs + 5 * kUs, 900 * kUs);
+    }
+  }
+  EXPECT_EQ(gainOf(adviceOn(file), "unoverlapped_copies"), -1);
+}
+
+TEST(Rules, GapsAndUtilization) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 0, 100 * kMs);
+    host.launch(690 * kMs, 700 * kMs, 100 * kMs);
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "gpu_gaps"), 600 * kMs);
+  EXPECT_EQ(gainOf(advice, "gpu_time_utilization"), 600 * kMs);
+  EXPECT_EQ(findingOf(advice, "gpu_gaps")->where->start, TimePoint(100 * kMs));
+}
+
+TEST(Rules, FirstSteps) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    int64_t begin = 0;
+    for (int64_t step = 0; step < 12; ++step) {
+      const int64_t length = step < 2 ? 5 * kMs : kMs;
+      trace.addRange(host.rank.process, host.rank.thread, begin, length, "step");
+      host.launch(begin + kUs, begin + 5 * kUs, length - 10 * kUs);
+      begin += length;
+    }
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_FALSE(findingOf(advice, "first_steps")->gain);  // nothing that a change of the steps would save
+  EXPECT_THAT(findingOf(advice, "first_steps")->arithmetic, HasSubstr("8.00 ms"));
+  EXPECT_THAT(findingOf(advice, "first_steps")->finding, HasSubstr("2 of 12 steps"));
+}
+
+TEST(Rules, FullLaunchQueue) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    for (int64_t i = 0; i < 1100; ++i) {
+      const int64_t correlation = host.call(i * kUs, i < 1050 ? kUs : 100 * kUs, "cudaLaunchKernel");
+      trace.addKernel(host.rank.work(10 * kMs + i * 20 * kUs, 20 * kUs, correlation), "gemm");
+    }
+  }
+  const auto finding = findingOf(adviceOn(file), "queue_full");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->gain, std::nullopt);
+}
+
+}  // namespace
+}  // namespace plumb::test
