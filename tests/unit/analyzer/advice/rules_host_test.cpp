@@ -276,5 +276,16 @@ TEST(Rules, FullLaunchQueue) {
   EXPECT_EQ(finding->gain, std::nullopt);
 }
 
+TEST(Rules, AreSortedByGain) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addWaitingLoop({trace, OneRank(trace)});
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_TRUE(std::ranges::is_sorted(advice.findings, std::greater(),
+                                     [](const Finding& finding) { return finding.gain ? finding.gain->ns() : -1; }));
+}
+
 }  // namespace
 }  // namespace plumb::test

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/advice/rule_file.h"
 #include "tests/unit/analyzer/advice/rules.h"
 
 namespace plumb::test {
@@ -172,17 +173,6 @@ TEST(Rules, Fragmentation) {
   const auto finding = findingOf(adviceOn(file), "fragmentation");
   ASSERT_TRUE(finding);
   EXPECT_THAT(finding->finding, HasSubstr("(50.0 %)"));
-}
-
-TEST(Rules, AreSortedByGain) {
-  const TraceFile file;
-  {
-    TraceBuilder trace(file.path());
-    addWaitingLoop({trace, OneRank(trace)});
-  }
-  const Advice advice = adviceOn(file);
-  EXPECT_TRUE(std::ranges::is_sorted(advice.findings, std::greater(),
-                                     [](const Finding& finding) { return finding.gain ? finding.gain->ns() : -1; }));
 }
 
 TEST(Rules, DoNotFailOnTheSampleTrace) {
