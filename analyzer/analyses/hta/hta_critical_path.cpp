@@ -72,6 +72,7 @@ Result<std::vector<CriticalPath>> criticalPaths(Trace& trace, const Region& regi
     auto period = periodOf(trace, one, region);
     if (!period.ok()) return period.error();
     if (!period.value()) {
+      path.isThere = false;
       path.problem = "the rank has no such range or step";
       continue;
     }

@@ -20,6 +20,7 @@ struct PathEdge {
 struct CriticalPath {
   ProcessId process;
   std::optional<int64_t> rank;
+  bool isThere = true;  // the rank has what was asked for
   std::string problem;  // why there is no path; else empty
   size_t graphNodes = 0, graphEdges = 0;
   size_t nodes = 0, events = 0;                                 // of the path

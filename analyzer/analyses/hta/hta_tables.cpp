@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/hta/hta_tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include "analyzer/analyses/hta/hta_critical_path.h"
 #include "analyzer/analyses/hta/hta_launches.h"
 #include "analyzer/analyses/hta/hta_stragglers.h"
+#include "analyzer/analyses/windows.h"
 
 namespace plumb {
 namespace {
@@ -158,7 +161,11 @@ Result<std::vector<hta::CriticalPath>> loadPaths(Trace& trace, const Filter& fil
   } else {
     region.step = filter.step;
   }
-  return hta::criticalPaths(trace, region, filter.rank);
+  auto paths = hta::criticalPaths(trace, region, filter.rank);
+  if (!paths.ok() || std::ranges::any_of(paths.value(), &hta::CriticalPath::isThere)) return paths;
+  if (const Status known = checkFilter(trace, filter); !known.ok()) return known.error();
+  return Error{fmt::format("No rank has {} ranges whose name contains '{}'.", filter.step.value_or(0) + 1,
+                           filter.range.value_or(""))};
 }
 
 AnalysisRows criticalPathRows(Trace& trace, const Filter& filter) {

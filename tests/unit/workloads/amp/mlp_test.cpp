@@ -142,6 +142,7 @@ TEST(AmpTrainer, AModelThatIsHalfAsAWholeTrainsWorse) {
 TEST(AmpTrainer, Fp16WithoutAScalerLearnsLess) {
   amp::Options options;
   options.precision = amp::Precision::kFloat16;
+  options.lossWeight = amp::kSmallLoss;
   options.chooseDefaults(false);
   EXPECT_GT(trainedWith(amp::Mistake::kFloat16WithoutScaler, options),
             1.2f * trainedWith(amp::Mistake::kNone, options));
