@@ -54,7 +54,11 @@ Outcome printReport(Trace& trace, const ReportArguments& arguments, const Report
   }
   const auto written = writeRows(statement.value(), arguments.format, report.columns, out);
   progress.reset();
-  if (!written.ok()) return {kFailed, written.error().message};
+  if (!written.ok()) {
+    // A report with filters of its own says only now what it does not find.
+    const bool looksItself = report.hasOwnStep || report.hasOwnRange;
+    return {looksItself ? kBadInput : kFailed, written.error().message};
+  }
   if (written.value() == 0 && arguments.format == Format::Table) {
     if (const std::string why = whyEmpty(trace, report, arguments.request); !why.empty()) fmt::print(out, "{}\n", why);
   }
