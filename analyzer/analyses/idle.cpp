@@ -9,6 +9,7 @@
 #include "analyzer/analyses/launches.h"
 #include "analyzer/analyses/queued_work.h"
 #include "analyzer/analyses/windows.h"
+#include "analyzer/intervals/gallop.h"
 
 namespace plumb {
 namespace {
@@ -78,10 +79,11 @@ struct Piece {
 
 class GapSplitter {
  public:
-  GapSplitter(const Knowledge& knowledge, const DeviceTimeline& timeline) : m_known(knowledge), m_timeline(timeline) {}
+  GapSplitter(const Knowledge& knowledge, const DeviceTimeline& timeline, IdleDetail detail)
+      : m_known(knowledge), m_timeline(timeline), m_detail(detail) {}
 
-  // The parts of the piece, in order, without holes.
-  std::vector<IdlePart> split(const Piece& piece) {
+  // The parts of the piece, in order, without holes; until the next call.
+  const std::vector<IdlePart>& split(const Piece& piece) {
     m_parts.clear();
     if (!piece.gap.after) {
       rest(piece, piece.time, IdleCause::Unknown, IdleEvidence::NoWork);
@@ -177,9 +179,9 @@ class GapSplitter {
   // One part, beside which stands what the host did for most of it.
   void rest(const Piece& piece, Interval time, IdleCause cause, IdleEvidence evidence) {
     IdlePart part{time, cause, evidence, {}, {}};
-    const Launch* launch = launchOf(piece.gap.after);
-    if (!launch) launch = launchOf(piece.gap.before);
     Duration most;
+    const Launch* launch = m_detail == IdleDetail::Gaps ? launchOf(piece.gap.after) : nullptr;
+    if (!launch && m_detail == IdleDetail::Gaps) launch = launchOf(piece.gap.before);
     if (launch && !time.empty()) {
       m_known.activity.forEach(launch->thread, time, [&](const HostMoment& moment) {
         if (moment.time.length() <= most) return;
@@ -210,43 +212,114 @@ class GapSplitter {
 
   const Knowledge& m_known;
   const DeviceTimeline& m_timeline;
+  const IdleDetail m_detail;
   std::vector<IdlePart> m_parts;
 };
 
-void count(IdleTotal& total, Duration time) {
-  ++total.gapCount;
-  total.time += time;
-  total.largest = std::max(total.largest, time);
-}
+// Sums by key of the few parts of one gap.
+template <class Key>
+class FewSums {
+ public:
+  void add(const Key& key, Duration time) {
+    const auto known = std::ranges::find(m_sums, key, &std::pair<Key, Duration>::first);
+    if (known == m_sums.end()) {
+      m_sums.emplace_back(key, time);
+    } else {
+      known->second += time;
+    }
+  }
+  void countInto(std::map<Key, IdleTotal>& totals) {
+    for (const auto& [key, time] : m_sums) {
+      IdleTotal& total = totals[key];
+      ++total.gapCount;
+      total.time += time;
+      total.largest = std::max(total.largest, time);
+    }
+    m_sums.clear();
+  }
 
-IdleGap summarize(const Piece& piece, const std::vector<IdlePart>& parts, DeviceIdle& device) {
-  IdleGap gap{piece.time, piece.gap.before, piece.gap.after, {}, {}, {}};
-  std::map<std::pair<IdleCause, IdleEvidence>, Duration> byEvidence;
-  std::map<std::pair<StringId, IdleCause>, Duration> byRange;
-  for (const IdlePart& part : parts) {
-    gap.byCause[static_cast<size_t>(part.cause)] += part.time.length();
-    if (part.evidence == IdleEvidence::LaunchLatency) gap.launchLatency += part.time.length();
-    byEvidence[{part.cause, part.evidence}] += part.time.length();
-    byRange[{part.range, part.cause}] += part.time.length();
+ private:
+  std::vector<std::pair<Key, Duration>> m_sums;
+};
+
+// Takes the gaps of a device one by one.
+class DeviceSummary {
+ public:
+  DeviceSummary(DeviceIdle& device, IdleDetail detail) : m_device(device), m_detail(detail) {}
+
+  void add(const Piece& piece, const std::vector<IdlePart>& parts) {
+    m_device.total += piece.time.length();
+    for (const IdlePart& part : parts) m_byEvidence.add({part.cause, part.evidence}, part.time.length());
+    m_byEvidence.countInto(m_device.byEvidence);
+    if (m_detail == IdleDetail::Causes) return;
+    for (const IdlePart& part : parts) m_byRange.add({part.range, part.cause}, part.time.length());
+    m_byRange.countInto(m_device.byRange);
+    m_device.gaps.push_back(gapOf(piece, parts));
   }
-  for (const auto& [key, time] : byEvidence) count(device.byEvidence[key], time);
-  for (const auto& [key, time] : byRange) count(device.byRange[key], time);
-  const auto largest = std::max_element(gap.byCause.begin(), gap.byCause.end());
-  const auto cause = static_cast<IdleCause>(largest - gap.byCause.begin());
-  for (const IdlePart& part : parts) {
-    if (part.cause == cause && part.time.length() > gap.main.time.length()) gap.main = part;
+
+ private:
+  static IdleGap gapOf(const Piece& piece, const std::vector<IdlePart>& parts) {
+    IdleGap gap{piece.time, piece.gap.before, piece.gap.after, {}, {}, {}};
+    for (const IdlePart& part : parts) {
+      gap.byCause[static_cast<size_t>(part.cause)] += part.time.length();
+      if (part.evidence == IdleEvidence::LaunchLatency) gap.launchLatency += part.time.length();
+    }
+    const auto largest = std::max_element(gap.byCause.begin(), gap.byCause.end());
+    const auto cause = static_cast<IdleCause>(largest - gap.byCause.begin());
+    for (const IdlePart& part : parts) {
+      if (part.cause == cause && part.time.length() > gap.main.time.length()) gap.main = part;
+    }
+    return gap;
   }
-  return gap;
-}
+
+  DeviceIdle& m_device;
+  const IdleDetail m_detail;
+  FewSums<std::pair<IdleCause, IdleEvidence>> m_byEvidence;
+  FewSums<std::pair<StringId, IdleCause>> m_byRange;
+};
 
 std::vector<Piece> piecesOf(const DeviceTimeline& timeline, const IntervalSet& windows) {
   std::vector<Piece> pieces;
+  const auto& parts = windows.parts();
+  size_t first = 0;
   for (const WholeGap& gap : gapsOf(timeline)) {
-    const IntervalSet inside = windows.clipped(gap.time);
-    for (const Interval& part : inside.parts()) pieces.push_back({gap, part});
+    first = partitionPointNear(parts, first, [&](const Interval& part) { return part.end <= gap.time.start; });
+    for (size_t i = first; i < parts.size() && parts[i].start < gap.time.end; ++i) {
+      pieces.push_back({gap, clip(gap.time, parts[i])});
+    }
   }
   return pieces;
 }
+
+// When to look at what which thread did: its launch ends a piece, or the one before it does.
+class Interest {
+ public:
+  Interest(const LaunchIndex& launches, IdleDetail detail) : m_launches(launches), m_detail(detail) {}
+  void add(const DeviceTimeline& timeline, const std::vector<Piece>& pieces) {
+    for (const Piece& piece : pieces) {
+      const Launch* after = launchOf(timeline, piece.gap.after);
+      const bool isHostLate = after && after->start > piece.gap.time.start;
+      if (m_detail == IdleDetail::Causes && !isHostLate) continue;
+      for (const Launch* launch : {after, launchOf(timeline, piece.gap.before)}) {
+        if (launch) m_moments[launch->thread].push_back(piece.time);
+      }
+    }
+  }
+  [[nodiscard]] HostActivity::Moments take() {
+    HostActivity::Moments moments;
+    for (auto& [thread, intervals] : m_moments) moments[thread] = IntervalSet::unionOf(std::move(intervals));
+    return moments;
+  }
+
+ private:
+  [[nodiscard]] const Launch* launchOf(const DeviceTimeline& timeline, std::optional<size_t> event) const {
+    return event ? m_launches.find(timeline.process, timeline.events[*event].correlation) : nullptr;
+  }
+
+  const LaunchIndex& m_launches;
+  const IdleDetail m_detail;
+  std::map<ThreadId, std::vector<Interval>> m_moments;
+};
 
 }  // namespace
 
@@ -274,18 +347,12 @@ std::string_view textOf(IdleEvidence evidence) {
   return kTexts[static_cast<size_t>(evidence)];
 }
 
-Duration DeviceIdle::total() const {
-  Duration sum;
-  for (const IdleGap& gap : gaps) sum += gap.time.length();
-  return sum;
-}
-
-Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter) {
+Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter, IdleDetail detail) {
   auto windows = findWindows(trace, filter);
   if (!windows.ok()) return windows.error();
   auto timelines = loadDeviceTimelines(trace);
   if (!timelines.ok()) return timelines.error();
-  auto launches = LaunchIndex::load(trace);
+  auto launches = LaunchIndex::load(trace, timelines.value());
   if (!launches.ok()) return launches.error();
   auto queued = QueuedWork::load(trace);
   if (!queued.ok()) return queued.error();
@@ -295,35 +362,26 @@ Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter) {
 
   std::vector<DeviceIdle> devices;
   std::vector<std::vector<Piece>> pieces;
-  std::map<ThreadId, std::vector<Interval>> interest;
+  Interest interest(known.launches, detail);
   for (DeviceTimeline& timeline : timelines.value()) {
     const auto mine = std::ranges::find(windows.value(), timeline.process, &ProcessWindows::process);
     if (mine == windows.value().end()) continue;
     const Interval hull = timeline.hull();
     const Interval limit{filter.from ? kAllTime.start : hull.start, filter.to ? kAllTime.end : hull.end};
     pieces.push_back(piecesOf(timeline, mine->gpu.clipped(limit)));
-    for (const Piece& piece : pieces.back()) {
-      for (const auto& event : {piece.gap.before, piece.gap.after}) {
-        if (!event) continue;
-        const Launch* launch = known.launches.find(timeline.process, timeline.events[*event].correlation);
-        if (launch) interest[launch->thread].push_back(piece.time);
-      }
-    }
+    interest.add(timeline, pieces.back());
     DeviceIdle device;
     device.rank = timeline.rank;
     device.timeline = std::move(timeline);
     devices.push_back(std::move(device));
   }
-  HostActivity::Moments moments;
-  for (auto& [thread, intervals] : interest) moments[thread] = IntervalSet::unionOf(std::move(intervals));
-  auto activity = HostActivity::load(trace, moments);
+  auto activity = HostActivity::load(trace, interest.take());
   if (!activity.ok()) return activity.error();
   known.activity = std::move(activity).value();
   for (size_t i = 0; i < devices.size(); ++i) {
-    GapSplitter splitter(known, devices[i].timeline);
-    for (const Piece& piece : pieces[i]) {
-      devices[i].gaps.push_back(summarize(piece, splitter.split(piece), devices[i]));
-    }
+    GapSplitter splitter(known, devices[i].timeline, detail);
+    DeviceSummary summary(devices[i], detail);
+    for (const Piece& piece : pieces[i]) summary.add(piece, splitter.split(piece));
   }
   return devices;
 }

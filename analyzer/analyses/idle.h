@@ -87,13 +87,17 @@ struct IdleTotal {
 struct DeviceIdle {
   std::optional<int64_t> rank;
   DeviceTimeline timeline;
+  Duration total;             // of all gaps
   std::vector<IdleGap> gaps;  // in order of time
   std::map<std::pair<IdleCause, IdleEvidence>, IdleTotal> byEvidence;
   std::map<std::pair<StringId, IdleCause>, IdleTotal> byRange;  // the host's range; 0: nothing recorded
-  [[nodiscard]] Duration total() const;
 };
 
+// Causes: only `total` and `byEvidence`, for which little of the host's activity has to be looked at.
+enum class IdleDetail : uint8_t { Causes, Gaps };
+
 // One row per device that did anything, in order of rank; limits as in breakDown.
-[[nodiscard]] Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter = {});
+[[nodiscard]] Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter = {},
+                                                       IdleDetail detail = IdleDetail::Gaps);
 
 }  // namespace plumb

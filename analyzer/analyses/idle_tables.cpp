@@ -28,7 +28,7 @@ Cell workCell(Trace& trace, const DeviceIdle& device, std::optional<size_t> inde
 }
 
 AnalysisRows causeRows(Trace& trace, const Filter& filter) {
-  auto devices = findIdle(trace, filter);
+  auto devices = findIdle(trace, filter, IdleDetail::Causes);
   if (!devices.ok()) return devices.error();
   std::vector<CellRow> rows;
   for (const DeviceIdle& device : devices.value()) {
@@ -36,7 +36,7 @@ AnalysisRows causeRows(Trace& trace, const Filter& filter) {
       rows.push_back({cell(device.rank), pidOf(trace, device.timeline.process),
                       ordinalOf(trace, device.timeline.device), textCell(nameOf(key.first)),
                       textCell(textOf(key.second)), total.gapCount, cell(total.time), cell(total.largest),
-                      cell(device.total())});
+                      cell(device.total)});
     }
   }
   return rows;
@@ -51,7 +51,7 @@ AnalysisRows rangeRows(Trace& trace, const Filter& filter) {
       rows.push_back({cell(device.rank), pidOf(trace, device.timeline.process),
                       ordinalOf(trace, device.timeline.device), nameCell(trace, key.first),
                       textCell(nameOf(key.second)), total.gapCount, cell(total.time), cell(total.largest),
-                      cell(device.total())});
+                      cell(device.total)});
     }
   }
   return rows;
@@ -62,7 +62,7 @@ AnalysisRows gapRows(Trace& trace, const Filter& filter) {
   if (!devices.ok()) return devices.error();
   std::vector<CellRow> rows;
   for (DeviceIdle& device : devices.value()) {
-    const Duration total = device.total();
+    const Duration total = device.total;
     std::vector<IdleGap>& gaps = device.gaps;
     const size_t shown = std::min(gaps.size(), kLargestGaps);
     std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(shown), gaps.end(),

@@ -3,31 +3,46 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/intervals/gallop.h"
 
 namespace plumb {
 
 Result<LaunchIndex> LaunchIndex::load(Trace& trace) {
-  // Most calls launch nothing, so the correlations of the GPU's work say which calls to keep.
-  struct Wanted {
-    std::vector<Correlation> correlations;
-    size_t hint = 0;
-  };
-  std::unordered_map<ProcessId, Wanted> wanted;
+  Wanted wanted;
   for (const char* sql :
        {"SELECT process_id, correlation FROM main.kernel", "SELECT process_id, correlation FROM main.memory_copy",
         "SELECT process_id, correlation FROM main.memory_set"}) {
     auto rows = trace.query(sql);
     if (!rows.ok()) return rows.error();
-    while (rows.value().next())
-      wanted[rows.value().id<ProcessId>(0)].correlations.push_back(rows.value().id<Correlation>(1));
+    while (rows.value().next()) wanted[rows.value().id<ProcessId>(0)].push_back(rows.value().id<Correlation>(1));
     if (const Status status = rows.value().status(); !status.ok()) return status.error();
   }
-  for (auto& [process, mine] : wanted) {
-    auto& correlations = mine.correlations;
-    std::sort(correlations.begin(), correlations.end());
+  return load(trace, std::move(wanted));
+}
+
+Result<LaunchIndex> LaunchIndex::load(Trace& trace, const std::vector<DeviceTimeline>& timelines) {
+  Wanted wanted;
+  for (const DeviceTimeline& timeline : timelines) {
+    auto& correlations = wanted[timeline.process];
+    correlations.reserve(correlations.size() + timeline.events.size());
+    for (const DeviceEvent& event : timeline.events) correlations.push_back(event.correlation);
+  }
+  return load(trace, std::move(wanted));
+}
+
+// Most calls launch nothing, so the correlations of the GPU's work say which calls to keep.
+Result<LaunchIndex> LaunchIndex::load(Trace& trace, Wanted wanted) {
+  struct Correlations {
+    std::vector<Correlation> sorted;
+    size_t hint = 0;
+  };
+  std::unordered_map<ProcessId, Correlations> byProcess;
+  for (auto& [process, correlations] : wanted) {
+    if (!std::is_sorted(correlations.begin(), correlations.end())) std::sort(correlations.begin(), correlations.end());
     correlations.erase(std::unique(correlations.begin(), correlations.end()), correlations.end());
+    byProcess[process].sorted = std::move(correlations);
   }
 
   LaunchIndex index;
@@ -35,8 +50,8 @@ Result<LaunchIndex> LaunchIndex::load(Trace& trace) {
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
   while (row.next()) {
-    const auto mine = wanted.find(row.id<ProcessId>(0));
-    if (mine == wanted.end()) continue;
+    const auto mine = byProcess.find(row.id<ProcessId>(0));
+    if (mine == byProcess.end()) continue;
     const Launch launch{row.id<Correlation>(1), row.id<ThreadId>(2), row.time(3)};
     auto& [correlations, hint] = mine->second;
     hint = partitionPointNear(correlations, hint, [&](Correlation c) { return c < launch.correlation; });

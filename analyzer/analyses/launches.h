@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/analyses/device_events.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
@@ -19,6 +20,7 @@ class LaunchIndex {
  public:
   // Keeps the calls that launched something; of nested calls with one correlation the outermost.
   [[nodiscard]] static Result<LaunchIndex> load(Trace& trace);
+  [[nodiscard]] static Result<LaunchIndex> load(Trace& trace, const std::vector<DeviceTimeline>& timelines);
   [[nodiscard]] const Launch* find(ProcessId process,
                                    Correlation correlation) const;  // null: no such call in the trace
   [[nodiscard]] bool empty() const { return m_launches.empty(); }
@@ -31,6 +33,9 @@ class LaunchIndex {
     std::vector<uint32_t> places;  // 1 + index into launches, 0: none; empty where they lie too far apart
     void makePlaces();
   };
+  using Wanted = std::unordered_map<ProcessId, std::vector<Correlation>>;
+  [[nodiscard]] static Result<LaunchIndex> load(Trace& trace, Wanted wanted);
+
   std::unordered_map<ProcessId, OfProcess> m_launches;
 };
 

@@ -47,7 +47,7 @@ TEST(Idle, ALateLaunchIsSplitOverWhatTheHostDid) {
   }
   const DeviceIdle idle = idleOf(file.path());
   ASSERT_EQ(idle.gaps.size(), 1u);
-  EXPECT_EQ(idle.total(), Duration(150));
+  EXPECT_EQ(idle.total, Duration(150));
   EXPECT_EQ(timeOf(idle, IdleCause::HostSynchronization), Duration(30));
   EXPECT_EQ(timeOf(idle, IdleCause::DataLoading), Duration(50));
   EXPECT_EQ(timeOf(idle, IdleCause::LaunchBound), Duration(40 + 20));  // forward, and from the launch to the start
