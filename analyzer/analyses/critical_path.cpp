@@ -17,9 +17,9 @@ constexpr size_t kKernelNames = 20;
 
 std::string nameOfWork(Trace& trace, const ActivityInfo& info) {
   switch (info.table) {
-    case WorkTable::Kernel:
+    case WorkKind::Kernel:
       return std::string(trace.text(info.name));
-    case WorkTable::Copy:
+    case WorkKind::Copy:
       return std::string(copyKindName(info.copyKind));
     default:
       return "set";
@@ -137,7 +137,7 @@ Status addExposed(Trace& trace, const Filter& filter, CriticalPath& result) {
 void addWhatIf(Trace& trace, const RunActivities& run, const std::vector<ActivityGraph::PathStep>& path,
                CriticalPath& result) {
   std::map<StringId, PathWhatIf> names;
-  const auto isKernel = [&](size_t i) { return isOnDevice(run.info[i]) && run.info[i].table == WorkTable::Kernel; };
+  const auto isKernel = [&](size_t i) { return isOnDevice(run.info[i]) && run.info[i].table == WorkKind::Kernel; };
   for (size_t i = 0; i < run.graph.size(); ++i) {
     if (!isKernel(i)) continue;
     PathWhatIf& kernel = names[run.info[i].name];

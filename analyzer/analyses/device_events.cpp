@@ -7,27 +7,6 @@
 #include <utility>
 
 namespace plumb {
-namespace {
-
-constexpr int64_t kNoUsableTime = 1, kFromGraph = 2;  // event flags
-
-struct Source {
-  const char* sql;
-  WorkTable table;
-};
-// The short name, which is what people read; whether it communicates is told by the full one.
-constexpr Source kSources[] = {
-    {"SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, id, short_name_id, name_id"
-     " FROM main.kernel",
-     WorkTable::Kernel},
-    {"SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, id, copy_kind, 0"
-     " FROM main.memory_copy",
-     WorkTable::Copy},
-    {"SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, id, 0, 0"
-     " FROM main.memory_set",
-     WorkTable::Set}};
-
-}  // namespace
 
 IntervalSet DeviceTimeline::busy() const {
   std::vector<Interval> intervals;
@@ -55,38 +34,30 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
   if (!classifier.ok()) return classifier.error();
   std::map<std::pair<ProcessId, DeviceId>, DeviceTimeline> devices;
   DeviceTimeline* current = nullptr;  // of the last event: neighbours in the file are mostly of one device
-  for (const Source& source : kSources) {
-    auto rows = trace.query(source.sql);
-    if (!rows.ok()) return rows.error();
-    Statement& row = rows.value();
-    while (row.next()) {
-      const int64_t start = row.integer(4), duration = row.integer(5), flags = row.integer(6);
-      if ((flags & kNoUsableTime) || !isUsableTime(start, duration)) continue;
-      const auto process = row.id<ProcessId>(0);
-      const auto device = row.id<DeviceId>(1);
-      if (!current || current->process != process || current->device != device) {
-        current = &devices[{process, device}];
-        current->process = process;
-        current->device = device;
-      }
-      DeviceEvent event;
-      event.time = intervalOf(start, duration);
-      event.stream = row.id<StreamId>(2);
-      event.correlation = row.id<Correlation>(3);
-      event.id = row.integer(7);
-      event.table = source.table;
-      event.isFromGraph = flags & kFromGraph;
-      const bool isKernel = source.table == WorkTable::Kernel;
-      if (isKernel) event.name = row.id<StringId>(8);
-      if (source.table == WorkTable::Copy) event.copyKind = static_cast<uint8_t>(row.integer(8));
-      const bool communicates =
-          isKernel ? classifier.value().isCommunication(process, event.correlation, row.id<StringId>(9))
-                   : classifier.value().isCommunication(process, event.correlation);
-      event.kind = communicates ? GpuEventKind::Communication : isKernel ? GpuEventKind::Compute : GpuEventKind::Memory;
-      current->events.push_back(event);
+  const Status read = forEachWork(trace, [&](const WorkRow& work) {
+    if (!work.isTimed) return;
+    if (!current || current->process != work.process || current->device != work.device) {
+      current = &devices[{work.process, work.device}];
+      current->process = work.process;
+      current->device = work.device;
     }
-    if (const Status status = row.status(); !status.ok()) return status.error();
-  }
+    const bool isKernel = work.what == WorkKind::Kernel;
+    // Whether it communicates is told by the full name; the short one is what people read.
+    const bool communicates = isKernel ? classifier.value().isCommunication(work.process, work.correlation, work.name)
+                                       : classifier.value().isCommunication(work.process, work.correlation);
+    DeviceEvent event;
+    event.time = work.time;
+    event.stream = work.stream;
+    event.correlation = work.correlation;
+    event.name = work.shortName;
+    event.id = work.id;
+    event.copyKind = work.copyKind;
+    event.table = work.what;
+    event.kind = communicates ? GpuEventKind::Communication : isKernel ? GpuEventKind::Compute : GpuEventKind::Memory;
+    event.isFromGraph = work.isFromGraph;
+    current->events.push_back(event);
+  });
+  if (!read.ok()) return read.error();
 
   std::vector<DeviceTimeline> result;
   for (auto& [key, timeline] : devices) {

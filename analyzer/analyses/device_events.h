@@ -6,13 +6,12 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/intervals/intervals.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
-
-enum class WorkTable : uint8_t { Kernel, Copy, Set };
 
 struct DeviceEvent {
   Interval time;
@@ -21,7 +20,7 @@ struct DeviceEvent {
   StringId name;         // of the kernel; 0 for copies and sets
   int64_t id = 0;        // row of its table
   uint8_t copyKind = 0;  // of a copy: HtoD … as in memory_copy
-  WorkTable table = WorkTable::Kernel;
+  WorkKind table = WorkKind::Kernel;
   GpuEventKind kind = GpuEventKind::Compute;
   bool isFromGraph = false;
 };

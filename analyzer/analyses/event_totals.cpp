@@ -11,9 +11,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/operator_times.h"
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/trace/row_scan.h"
+#include "analyzer/trace/shared_loads.h"
 
 namespace plumb {
 namespace {
@@ -62,35 +65,46 @@ void sortLongestFirst(const Trace& trace, std::vector<Totals>& totals) {
 
 // Kernels by what a column of the table says.
 Result<std::vector<EventTotals>> totalByColumns(Trace& trace, const EventFilter& filter, KernelGrouping grouping) {
-  std::string sql = "SELECT process_id, start_ns, duration_ns, flags, ";
-  sql += grouping == KernelGrouping::FullName      ? "name_id"
-         : grouping == KernelGrouping::MangledName ? "mangled_name_id"
-                                                   : "short_name_id";
-  const bool byGrid = grouping == KernelGrouping::Grid;
-  if (byGrid) sql += ", grid_x, grid_y, grid_z, block_x, block_y, block_z";
-  auto rows = trace.query(sql + " FROM main.kernel");
-  if (!rows.ok()) return rows.error();
-  Statement& row = rows.value();
   std::vector<EventTotals> result;
   Groups groups;
-  while (row.next()) {
-    if ((row.integer(3) & kNoUsableTime) || !isUsableTime(row.integer(1), row.integer(2))) continue;
-    const ProcessId process = row.id<ProcessId>(0);
-    if (!filter.keepsOnGpu(process, row.time(1))) continue;
-    Key key{process.value(), row.integer(4)};
-    for (int i = 0; byGrid && i < 6; ++i) key[static_cast<size_t>(2 + i)] = row.integer(5 + i);
+  const auto totalsOf = [&](const Key& key) -> std::pair<EventTotals&, bool> {
     const auto [group, isNew] = groups.find(key);
     if (isNew) {
       EventTotals& totals = result.emplace_back();
-      totals.process = process;
-      totals.name = row.id<StringId>(4);
-      if (byGrid) {
-        totals.detail = fmt::format("{}x{}x{} blocks of {}x{}x{}", key[2], key[3], key[4], key[5], key[6], key[7]);
-      }
+      totals.process = ProcessId(key[0]);
+      totals.name = StringId(key[1]);
     }
-    result[group].durations.add(row.integer(2));
+    return {result[group], isNew};
+  };
+  const bool isByName = grouping == KernelGrouping::Name || grouping == KernelGrouping::FullName;
+  if (trace.sharedLoads() && isByName) {
+    const Status read = forEachWork(trace, [&](const WorkRow& work) {
+      if (work.what != WorkKind::Kernel || !work.isTimed || !filter.keepsOnGpu(work.process, work.time.start)) return;
+      const StringId name = grouping == KernelGrouping::Name ? work.shortName : work.name;
+      totalsOf({work.process.value(), name.value()}).first.durations.add(work.time.length().ns());
+    });
+    if (!read.ok()) return read.error();
+    return result;
   }
-  if (const Status status = row.status(); !status.ok()) return status.error();
+  std::string columns = "process_id, start_ns, duration_ns, flags, ";
+  columns += grouping == KernelGrouping::FullName      ? "name_id"
+             : grouping == KernelGrouping::MangledName ? "mangled_name_id"
+                                                       : "short_name_id";
+  const bool byGrid = grouping == KernelGrouping::Grid;
+  if (byGrid) columns += ", grid_x, grid_y, grid_z, block_x, block_y, block_z";
+  const Status read = scanRows(trace.database(), columns, "main.kernel", [&](const RowValues& row) {
+    if ((row.integer(3) & kNoUsableTime) || !isUsableTime(row.integer(1), row.integer(2))) return;
+    const auto process = row.id<ProcessId>(0);
+    if (!filter.keepsOnGpu(process, row.time(1))) return;
+    Key key{process.value(), row.integer(4)};
+    for (int i = 0; byGrid && i < 6; ++i) key[static_cast<size_t>(2 + i)] = row.integer(5 + i);
+    const auto [totals, isNew] = totalsOf(key);
+    if (isNew && byGrid) {
+      totals.detail = fmt::format("{}x{}x{} blocks of {}x{}x{}", key[2], key[3], key[4], key[5], key[6], key[7]);
+    }
+    totals.durations.add(row.integer(2));
+  });
+  if (!read.ok()) return read.error();
   return result;
 }
 

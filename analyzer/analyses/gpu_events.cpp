@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/gpu_events.h"
-#include "analyzer/trace/pair_hash.h"
 
 #include <algorithm>
 #include <array>
@@ -9,17 +8,16 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/analyses/event_rows.h"
+#include "analyzer/trace/pair_hash.h"
+
 namespace plumb {
 namespace {
-
-constexpr int64_t kNoUsableTime = 1;  // event flag
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 struct PairHash {
-  size_t operator()(const std::pair<int64_t, int64_t>& pair) const {
-    return pairHash(pair.first, pair.second);
-  }
+  size_t operator()(const std::pair<int64_t, int64_t>& pair) const { return pairHash(pair.first, pair.second); }
 };
 
 }  // namespace
@@ -87,38 +85,17 @@ bool CommunicationClassifier::isCommunication(ProcessId process, Correlation cor
 
 Status forEachGpuEvent(Trace& trace, CommunicationClassifier& classifier,
                        const std::function<void(const GpuEvent&)>& take) {
-  struct Table {
-    const char* sql;
-    bool isKernel;
-  };
   // The full name, because the short one lacks the namespace by which some libraries are known.
-  static constexpr Table kTables[] = {
-      {"SELECT process_id, device_id, correlation, start_ns, duration_ns, flags, name_id FROM main.kernel", true},
-      {"SELECT process_id, device_id, correlation, start_ns, duration_ns, flags FROM main.memory_copy", false},
-      {"SELECT process_id, device_id, correlation, start_ns, duration_ns, flags FROM main.memory_set", false}};
-  for (const Table& table : kTables) {
-    auto rows = trace.query(table.sql);
-    if (!rows.ok()) return rows.error();
-    Statement& row = rows.value();
-    while (row.next()) {
-      GpuEvent event;
-      event.process = row.id<ProcessId>(0);
-      event.device = row.id<DeviceId>(1);
-      event.correlation = row.id<Correlation>(2);
-      const int64_t start = row.integer(3), duration = row.integer(4);
-      event.isTimed = !(row.integer(5) & kNoUsableTime) && isUsableTime(start, duration);
-      if (event.isTimed) event.time = intervalOf(start, duration);
-      const bool communicates = table.isKernel
-                                    ? classifier.isCommunication(event.process, event.correlation, row.id<StringId>(6))
-                                    : classifier.isCommunication(event.process, event.correlation);
-      event.kind = communicates     ? GpuEventKind::Communication
-                   : table.isKernel ? GpuEventKind::Compute
-                                    : GpuEventKind::Memory;
-      take(event);
-    }
-    if (Status status = row.status(); !status.ok()) return status;
-  }
-  return Unit{};
+  return forEachWork(trace, [&](const WorkRow& work) {
+    const bool isKernel = work.what == WorkKind::Kernel;
+    const bool communicates = isKernel ? classifier.isCommunication(work.process, work.correlation, work.name)
+                                       : classifier.isCommunication(work.process, work.correlation);
+    take({work.process, work.device, work.correlation,
+          communicates ? GpuEventKind::Communication
+          : isKernel   ? GpuEventKind::Compute
+                       : GpuEventKind::Memory,
+          work.isTimed, work.time});
+  });
 }
 
 Result<std::vector<GpuActivity>> loadGpuActivity(Trace& trace) {

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "analyzer/analyses/data_loading.h"
+#include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/pageable_copies.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/intervals/gallop.h"
+#include "analyzer/trace/row_scan.h"
 
 namespace plumb {
 namespace {
@@ -79,40 +81,28 @@ Status readCalls(Trace& trace, Activities& activities) {
   auto copies = PageableCopies::load(trace);
   if (!copies.ok()) return copies.error();
   NameTest blocks(trace, isBlockingCall);
-  auto rows =
-      trace.query("SELECT thread_id, start_ns, duration_ns, name_id, process_id, correlation FROM main.api_call");
-  if (!rows.ok()) return rows.error();
-  Statement& row = rows.value();
-  while (row.next()) {
-    ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
-    if (!thread || !isUsableTime(row.integer(1), row.integer(2))) continue;
-    const Interval time = intervalOf(row.integer(1), row.integer(2));
-    if (!thread->meets(time)) continue;
-    const auto name = row.id<StringId>(3);
-    const bool isBlocking =
-        blocks(name) || copies.value().waited(row.id<ProcessId>(4), row.id<Correlation>(5), time.end);
-    thread->list.push_back({time, name, Level::Call, isBlocking, false});
-  }
-  return row.status();
+  return forEachCall(trace, [&](const CallRow& call) {
+    ThreadActivities* thread = activities.find(call.thread);
+    if (!thread || !call.isTimed || !thread->meets(call.time)) return;
+    const bool isBlocking = blocks(call.name) || copies.value().waited(call.process, call.correlation, call.time.end);
+    thread->list.push_back({call.time, call.name, Level::Call, isBlocking, false});
+  });
 }
 
-Status readRanges(Trace& trace, const char* sql, Level level, Activities& activities) {
+// From columns thread_id, start_ns, duration_ns, name_id.
+Status readRanges(Trace& trace, const char* table, Level level, Activities& activities) {
   NameTest loads(trace, isDataLoadingName);
-  auto rows = trace.query(sql);
-  if (!rows.ok()) return rows.error();
-  Statement& row = rows.value();
-  while (row.next()) {
+  return scanRows(trace.database(), "thread_id, start_ns, duration_ns, name_id", table, [&](const RowValues& row) {
     ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
-    if (!thread) continue;
+    if (!thread) return;
     const int64_t start = row.integer(1);
     const bool isOpen = row.isNull(2);
-    if (!isUsableTime(start, isOpen ? 0 : row.integer(2))) continue;
+    if (!isUsableTime(start, isOpen ? 0 : row.integer(2))) return;
     const Interval time{TimePoint(start), isOpen ? kAllTime.end : TimePoint(start + row.integer(2))};
-    if (!thread->meets(time)) continue;
+    if (!thread->meets(time)) return;
     const auto name = row.id<StringId>(3);
     thread->list.push_back({time, name, level, false, loads(name)});
-  }
-  return row.status();
+  });
 }
 
 // Sweeps over one thread's activities, which nest; where a damaged trace's do not, the one that began last counts.
@@ -202,18 +192,18 @@ Result<HostActivity> HostActivity::load(Trace& trace, const Moments& interest) {
   Activities activities(interest);
   if (const Status read = readCalls(trace, activities); !read.ok()) return read.error();
   struct Source {
-    const char* sql;
+    const char* table;
     Level level;
   };
   // What importers call overhead is the profiler's own.
   static constexpr Source kSources[] = {
-      {"SELECT thread_id, start_ns, duration_ns, name_id FROM main.range WHERE kind = 'push_pop'"
+      {"main.range WHERE kind = 'push_pop'"
        " AND domain_id NOT IN (SELECT id FROM main.string WHERE text IN ('overhead', 'profiler overhead'))",
        Level::Range},
-      {"SELECT thread_id, start_ns, duration_ns, name_id FROM operator", Level::Range},
-      {"SELECT thread_id, start_ns, duration_ns, name_id FROM python_call", Level::Python}};
+      {"operator", Level::Range},
+      {"python_call", Level::Python}};
   for (const Source& source : kSources) {
-    if (const Status read = readRanges(trace, source.sql, source.level, activities); !read.ok()) return read.error();
+    if (const Status read = readRanges(trace, source.table, source.level, activities); !read.ok()) return read.error();
   }
   for (auto& [thread, mine] : activities.threads()) {
     if (!mine.list.empty()) result.m_moments[thread] = Sweep(mine.interest()).run(std::move(mine.list));

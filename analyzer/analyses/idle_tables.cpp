@@ -18,9 +18,9 @@ Cell workCell(Trace& trace, const DeviceIdle& device, std::optional<size_t> inde
   if (!index) return nullptr;
   const DeviceEvent& event = device.timeline.events[*index];
   switch (event.table) {
-    case WorkTable::Kernel:
+    case WorkKind::Kernel:
       return textCell(trace.text(event.name));
-    case WorkTable::Copy:
+    case WorkKind::Copy:
       return textCell(copyKindName(event.copyKind));
     default:
       return textCell("set");

@@ -8,8 +8,6 @@
 namespace plumb {
 namespace {
 
-constexpr int64_t kNoUsableTime = 1;  // event flag
-
 bool comesBefore(const HostCall& a, const HostCall& b) {
   return std::tie(a.correlation, a.time.start, b.time.end) < std::tie(b.correlation, b.time.start, a.time.end);
 }
@@ -18,23 +16,17 @@ bool comesBefore(const HostCall& a, const HostCall& b) {
 
 Result<HostCallIndex> HostCallIndex::load(Trace& trace) {
   HostCallIndex index;
-  auto rows = trace.query(
-      "SELECT process_id, correlation, thread_id, name_id, start_ns, duration_ns FROM main.api_call"
-      " WHERE correlation <> 0");
-  if (!rows.ok()) return rows.error();
-  Statement& row = rows.value();
   Calls* calls = nullptr;
   ProcessId process;
-  while (row.next()) {
-    if (!isUsableTime(row.integer(4), row.integer(5))) continue;
-    if (!calls || process != row.id<ProcessId>(0)) {
-      process = row.id<ProcessId>(0);
+  const Status read = forEachCall(trace, [&](const CallRow& call) {
+    if (!call.isTimed || call.correlation == Correlation()) return;
+    if (!calls || process != call.process) {
+      process = call.process;
       calls = &index.m_calls[process];
     }
-    calls->sorted.push_back(
-        {row.id<Correlation>(1), row.id<ThreadId>(2), row.id<StringId>(3), intervalOf(row.integer(4), row.integer(5))});
-  }
-  if (const Status status = row.status(); !status.ok()) return status.error();
+    calls->sorted.push_back({call.correlation, call.thread, call.name, call.time});
+  });
+  if (!read.ok()) return read.error();
   for (auto& [id, of] : index.m_calls) {
     if (!std::is_sorted(of.sorted.begin(), of.sorted.end(), comesBefore)) {
       std::sort(of.sorted.begin(), of.sorted.end(), comesBefore);
@@ -72,44 +64,24 @@ const HostCall* HostCallIndex::find(ProcessId process, Correlation correlation) 
 
 Status forEachLaunchedWork(Trace& trace, CommunicationClassifier& classifier, const HostCallIndex& calls,
                            const std::function<void(const LaunchedWork&)>& take) {
-  static constexpr std::pair<WorkKind, const char*> kTables[] = {
-      {WorkKind::Kernel,
-       "SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, name_id, short_name_id"
-       " FROM main.kernel"},
-      {WorkKind::Copy,
-       "SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags FROM main.memory_copy"},
-      {WorkKind::Set,
-       "SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags FROM main.memory_set"}};
-  for (const auto& [what, sql] : kTables) {
-    auto rows = trace.query(sql);
-    if (!rows.ok()) return rows.error();
-    Statement& row = rows.value();
-    while (row.next()) {
-      if ((row.integer(6) & kNoUsableTime) || !isUsableTime(row.integer(4), row.integer(5))) continue;
-      LaunchedWork work;
-      work.what = what;
-      work.process = row.id<ProcessId>(0);
-      work.device = row.id<DeviceId>(1);
-      work.stream = row.id<StreamId>(2);
-      work.correlation = row.id<Correlation>(3);
-      work.time = intervalOf(row.integer(4), row.integer(5));
-      bool communicates = false;
-      if (what == WorkKind::Kernel) {
-        work.name = row.id<StringId>(7);
-        work.shortName = row.id<StringId>(8);
-        communicates = classifier.isCommunication(work.process, work.correlation, work.name);
-      } else {
-        communicates = classifier.isCommunication(work.process, work.correlation);
-      }
-      work.kind = communicates               ? GpuEventKind::Communication
-                  : what == WorkKind::Kernel ? GpuEventKind::Compute
-                                             : GpuEventKind::Memory;
-      if (work.correlation != Correlation()) work.call = calls.find(work.process, work.correlation);
-      take(work);
-    }
-    if (const Status status = row.status(); !status.ok()) return status.error();
-  }
-  return Unit{};
+  return forEachWork(trace, [&](const WorkRow& row) {
+    if (!row.isTimed) return;
+    const bool isKernel = row.what == WorkKind::Kernel;
+    const bool communicates = isKernel ? classifier.isCommunication(row.process, row.correlation, row.name)
+                                       : classifier.isCommunication(row.process, row.correlation);
+    LaunchedWork work;
+    work.what = row.what;
+    work.kind = communicates ? GpuEventKind::Communication : isKernel ? GpuEventKind::Compute : GpuEventKind::Memory;
+    work.process = row.process;
+    work.device = row.device;
+    work.stream = row.stream;
+    work.correlation = row.correlation;
+    work.name = row.name;
+    work.shortName = row.shortName;
+    work.time = row.time;
+    if (work.correlation != Correlation()) work.call = calls.find(work.process, work.correlation);
+    take(work);
+  });
 }
 
 Result<EventFilter> EventFilter::load(Trace& trace, const Filter& filter) {

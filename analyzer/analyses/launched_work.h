@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/trace/trace.h"
@@ -34,8 +35,6 @@ class HostCallIndex {
   };
   std::unordered_map<ProcessId, Calls> m_calls;
 };
-
-enum class WorkKind : uint8_t { Kernel, Copy, Set };
 
 // One kernel, copy or set with a usable time.
 struct LaunchedWork {

@@ -11,14 +11,9 @@ namespace plumb {
 
 Result<LaunchIndex> LaunchIndex::load(Trace& trace) {
   Wanted wanted;
-  for (const char* sql :
-       {"SELECT process_id, correlation FROM main.kernel", "SELECT process_id, correlation FROM main.memory_copy",
-        "SELECT process_id, correlation FROM main.memory_set"}) {
-    auto rows = trace.query(sql);
-    if (!rows.ok()) return rows.error();
-    while (rows.value().next()) wanted[rows.value().id<ProcessId>(0)].push_back(rows.value().id<Correlation>(1));
-    if (const Status status = rows.value().status(); !status.ok()) return status.error();
-  }
+  const Status read =
+      forEachWork(trace, [&](const WorkRow& work) { wanted[work.process].push_back(work.correlation); });
+  if (!read.ok()) return read.error();
   return load(trace, std::move(wanted));
 }
 
@@ -46,19 +41,15 @@ Result<LaunchIndex> LaunchIndex::load(Trace& trace, Wanted wanted) {
   }
 
   LaunchIndex index;
-  auto rows = trace.query("SELECT process_id, correlation, thread_id, start_ns FROM main.api_call");
-  if (!rows.ok()) return rows.error();
-  Statement& row = rows.value();
-  while (row.next()) {
-    const auto mine = byProcess.find(row.id<ProcessId>(0));
-    if (mine == byProcess.end()) continue;
-    const Launch launch{row.id<Correlation>(1), row.id<ThreadId>(2), row.time(3)};
+  const Status read = forEachCall(trace, [&](const CallRow& call) {
+    const auto mine = byProcess.find(call.process);
+    if (mine == byProcess.end()) return;
     auto& [correlations, hint] = mine->second;
-    hint = partitionPointNear(correlations, hint, [&](Correlation c) { return c < launch.correlation; });
-    if (hint == correlations.size() || correlations[hint] != launch.correlation) continue;
-    index.m_launches[mine->first].launches.push_back(launch);
-  }
-  if (const Status status = row.status(); !status.ok()) return status.error();
+    hint = partitionPointNear(correlations, hint, [&](Correlation c) { return c < call.correlation; });
+    if (hint == correlations.size() || correlations[hint] != call.correlation) return;
+    index.m_launches[mine->first].launches.push_back({call.correlation, call.thread, call.start});
+  });
+  if (!read.ok()) return read.error();
   for (auto& [process, mine] : index.m_launches) {
     std::sort(mine.launches.begin(), mine.launches.end(), [](const Launch& a, const Launch& b) {
       return std::tie(a.correlation, a.start) < std::tie(b.correlation, b.start);

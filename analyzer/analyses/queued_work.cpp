@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "analyzer/analyses/event_rows.h"
+
 namespace plumb {
 namespace {
 
@@ -70,17 +72,14 @@ Result<ArrivalsByCall> loadArrivals(Trace& trace) {
   }
   if (const Status status = links.value().status(); !status.ok()) return status.error();
   std::map<InstanceKey, TimePoint> last;
-  auto kernels =
-      trace.query("SELECT process_id, correlation, start_ns, duration_ns FROM main.kernel WHERE flags & 1 = 0");
-  if (!kernels.ok()) return kernels.error();
-  Statement& kernel = kernels.value();
-  while (kernel.next()) {
-    const auto call = byCall.find({kernel.id<ProcessId>(0), kernel.id<Correlation>(1)});
-    if (call == byCall.end() || !isUsableTime(kernel.integer(2), kernel.integer(3))) continue;
-    const auto [known, isNew] = last.emplace(call->second, kernel.time(2));
-    if (!isNew) known->second = std::max(known->second, kernel.time(2));
-  }
-  if (const Status status = kernel.status(); !status.ok()) return status.error();
+  const Status read = forEachWork(trace, [&](const WorkRow& work) {
+    if (work.what != WorkKind::Kernel || !work.isTimed) return;
+    const auto call = byCall.find({work.process, work.correlation});
+    if (call == byCall.end()) return;
+    const auto [known, isNew] = last.emplace(call->second, work.time.start);
+    if (!isNew) known->second = std::max(known->second, work.time.start);
+  });
+  if (!read.ok()) return read.error();
   for (const auto& [call, instance] : byCall) {
     if (const auto arrival = last.find(instance); arrival != last.end())
       arrivals[call.first][call.second] = arrival->second;

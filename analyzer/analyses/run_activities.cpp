@@ -66,18 +66,11 @@ class Builder {
   }
 
   Status readCalls(CallsByThread& calls) {
-    auto rows =
-        m_trace.query("SELECT process_id, thread_id, start_ns, duration_ns, name_id, correlation FROM main.api_call");
-    if (!rows.ok()) return rows.error();
-    Statement& row = rows.value();
-    while (row.next()) {
-      const auto window = m_windows.find(row.id<ProcessId>(0));
-      if (window == m_windows.end() || !isUsableTime(row.integer(2), row.integer(3))) continue;
-      if (!holds(window->second.host, row.time(2))) continue;
-      calls[{row.id<ProcessId>(0), row.id<ThreadId>(1)}].push_back(
-          {intervalOf(row.integer(2), row.integer(3)), row.id<StringId>(4), row.id<Correlation>(5)});
-    }
-    return row.status();
+    return forEachCall(m_trace, [&](const CallRow& call) {
+      const auto window = m_windows.find(call.process);
+      if (window == m_windows.end() || !call.isTimed || !holds(window->second.host, call.start)) return;
+      calls[{call.process, call.thread}].push_back({call.time, call.name, call.correlation});
+    });
   }
 
   Status addHost() {
@@ -156,7 +149,7 @@ class Builder {
         m_onStream[event.stream].push_back({activity, launched});
         m_ofProcess[timeline.process].push_back(activity);
         m_byCorrelation.emplace(CallKey{timeline.process, event.correlation}, activity);
-        if (event.table == WorkTable::Kernel) m_byKernel.emplace(KernelId(event.id), activity);
+        if (event.table == WorkKind::Kernel) m_byKernel.emplace(KernelId(event.id), activity);
       }
     }
     const auto byEnd = [this](size_t a, size_t b) { return m_run.graph.time(a).end < m_run.graph.time(b).end; };

@@ -25,7 +25,7 @@ struct ActivityInfo {
   ActivityKind kind = ActivityKind::Code;
   GpuEventKind work = GpuEventKind::Compute;  // of Work
   uint8_t copyKind = 0;
-  WorkTable table = WorkTable::Kernel;
+  WorkKind table = WorkKind::Kernel;
   ProcessId process{};
   ThreadId thread{};  // of host activities
   StringId name{};    // of calls and kernels

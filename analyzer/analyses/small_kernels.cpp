@@ -66,7 +66,7 @@ class Grouping {
 };
 
 bool isSmall(const DeviceEvent& event) {
-  return event.table == WorkTable::Kernel && event.kind == GpuEventKind::Compute && event.time.length() < kSmallKernel;
+  return event.table == WorkKind::Kernel && event.kind == GpuEventKind::Compute && event.time.length() < kSmallKernel;
 }
 
 }  // namespace

@@ -94,12 +94,12 @@ Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace) {
     const bool isRocm = rocm.value().count(device.process) > 0;
     for (const DeviceEvent& event : device.events) {
       if (!launches.value().find(device.process, event.correlation)) continue;
-      if (event.table == WorkTable::Set) {
+      if (event.table == WorkKind::Set) {
         if (!isRocm) work.back().computation.push_back(grid(event.time));
       } else if (event.kind == GpuEventKind::Communication) {
         work.back().communication.push_back(grid(event.time));
       } else {
-        (event.table == WorkTable::Kernel ? work.back().computation : work.back().copies).push_back(grid(event.time));
+        (event.table == WorkKind::Kernel ? work.back().computation : work.back().copies).push_back(grid(event.time));
       }
     }
   }

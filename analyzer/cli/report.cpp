@@ -22,6 +22,7 @@
 #include "analyzer/reports/definitions.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/sqlext/sql_surface.h"
+#include "analyzer/trace/shared_loads.h"
 #include "analyzer/trace/text_parts.h"
 #include "analyzer/trace/trace.h"
 
@@ -114,8 +115,9 @@ Status addSurface(Trace& trace, const ReportArguments& arguments, const std::vec
 
 // Takes one report after the other.
 void work(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked>& asked,
-          std::atomic<size_t>& next) {
+          std::atomic<size_t>& next, const std::shared_ptr<SharedLoads>& loads) {
   auto trace = Trace::open(arguments.file);
+  if (trace.ok()) trace.value().shareLoads(loads);
   const Status ready = trace.ok() ? addSurface(trace.value(), arguments, reports) : Status(trace.error());
   for (size_t mine = next++; mine < asked.size(); mine = next++) {
     Asked& one = asked[mine];
@@ -124,17 +126,19 @@ void work(const ReportArguments& arguments, const std::vector<Report>& reports, 
   }
 }
 
-// On as many threads as there are cores, each with the file opened for itself; printed in the order of their names.
+// On as many threads as there are cores, each with the file opened for itself and the rows that many reports want
+// shared; printed in the order of their names.
 int printReports(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked> asked) {
   for (Asked& one : asked) {
     one.output.reset(std::tmpfile());
     if (!one.output) return complain(fmt::format("Cannot make a temporary file ({}).", std::strerror(errno)), kFailed);
   }
   std::atomic<size_t> next{0};
+  const auto loads = std::make_shared<SharedLoads>();
   {
     std::vector<std::jthread> workers;
     const size_t count = std::min<size_t>(asked.size(), std::max(1U, std::thread::hardware_concurrency()));
-    for (size_t i = 0; i < count; ++i) workers.emplace_back([&] { work(arguments, reports, asked, next); });
+    for (size_t i = 0; i < count; ++i) workers.emplace_back([&] { work(arguments, reports, asked, next, loads); });
   }
   int code = kDone;
   for (const Asked& one : asked) {

@@ -187,6 +187,9 @@ void Statement::bind(int parameter, std::string_view text) {
   sqlite3_bind_text64(m_statement.get(), parameter, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 void Statement::bindNull(int parameter) { sqlite3_bind_null(m_statement.get(), parameter); }
+void Statement::bindPointer(int parameter, void* pointer, const char* type) {
+  sqlite3_bind_pointer(m_statement.get(), parameter, pointer, type, nullptr);
+}
 int Statement::parameterIndex(const char* name) const { return sqlite3_bind_parameter_index(m_statement.get(), name); }
 
 int Statement::parameterCount() const { return sqlite3_bind_parameter_count(m_statement.get()); }

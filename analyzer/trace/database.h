@@ -41,6 +41,8 @@ class Statement {
   void bind(int parameter, double value);
   void bind(int parameter, std::string_view text);  // copied
   void bindNull(int parameter);
+  // For SQL functions that take it by sqlite3_value_pointer(); both must live as long as the statement runs.
+  void bindPointer(int parameter, void* pointer, const char* type);
   // 0 when the statement has no parameter of that name (":rank").
   [[nodiscard]] int parameterIndex(const char* name) const;
   // Parameters are numbered from 1. The name is without its ':', '@', '$' or '?'; "" for a plain '?'.
@@ -145,7 +147,7 @@ class Database {
   std::shared_ptr<ConnectionState> m_state;
   std::unique_ptr<sqlite3, Closer> m_handle;
   std::string m_path;
-  int m_snapshots = 0;  // that live: they nest
+  int m_snapshots = 0;                                    // that live: they nest
   std::unique_ptr<std::function<void()>> m_whileReading;  // its address is the callback's context
   bool m_isDamaged = false;
 };

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/trace/row_scan.h"
 #include "analyzer/trace/sqlite_api.h"
 
 namespace plumb {
@@ -162,6 +163,7 @@ int registerFunctions(sqlite3* database) noexcept {
                                                   nullptr, collect, aggregate.finish, nullptr);
     if (result != SQLITE_OK) return result;
   }
+  if (const int result = registerRowScan(database); result != SQLITE_OK) return result;
   return sqlite3_create_function_v2(database, "demangle", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
                                     nullptr, demangle, nullptr, nullptr, nullptr);
 }

@@ -17,6 +17,8 @@
 
 namespace plumb {
 
+class SharedLoads;
+
 struct Process {
   ProcessId id;
   std::optional<int64_t> rank;  // none: the program set none
@@ -122,6 +124,10 @@ class Trace {
   [[nodiscard]] Result<Statement> query(std::string_view sql) { return m_database->prepare(sql); }
   [[nodiscard]] Database& database() { return *m_database; }
 
+  // What is read of the file from now on is shared with the other traces of the same file that are given `loads`.
+  void shareLoads(std::shared_ptr<SharedLoads> loads) { m_loads = std::move(loads); }
+  [[nodiscard]] SharedLoads* sharedLoads() const { return m_loads.get(); }  // null: nothing is shared
+
  private:
   explicit Trace(Database database);
 
@@ -133,6 +139,7 @@ class Trace {
   std::vector<Device> m_devices;
   std::vector<Stream> m_streams;
   std::vector<Thread> m_threads;
+  std::shared_ptr<SharedLoads> m_loads;
 };
 
 // Keeps one state of the file in view while it lives; a growing file's log cannot be folded in meanwhile, so keep it

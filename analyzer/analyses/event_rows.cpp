@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/event_rows.h"
+
+#include <utility>
+#include <vector>
+
+#include "analyzer/trace/row_scan.h"
+#include "analyzer/trace/shared_loads.h"
+
+namespace plumb {
+namespace {
+
+constexpr int64_t kNoUsableTime = 1, kFromGraph = 2;  // event flags
+
+Status readWork(Trace& trace, const std::function<void(const WorkRow&)>& take) {
+  struct Table {
+    WorkKind what;
+    const char* columns;
+    const char* name;
+  };
+  static constexpr Table kTables[] = {
+      {WorkKind::Kernel,
+       "id, process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, name_id, short_name_id",
+       "main.kernel"},
+      {WorkKind::Copy, "id, process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, copy_kind",
+       "main.memory_copy"},
+      {WorkKind::Set, "id, process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags",
+       "main.memory_set"}};
+  for (const auto& [what, columns, name] : kTables) {
+    const Status read = scanRows(trace.database(), columns, name, [&](const RowValues& row) {
+      WorkRow work;
+      work.what = what;
+      work.id = row.integer(0);
+      work.process = row.id<ProcessId>(1);
+      work.device = row.id<DeviceId>(2);
+      work.stream = row.id<StreamId>(3);
+      work.correlation = row.id<Correlation>(4);
+      const int64_t start = row.integer(5), duration = row.integer(6), flags = row.integer(7);
+      work.isTimed = !(flags & kNoUsableTime) && isUsableTime(start, duration);
+      if (work.isTimed) work.time = intervalOf(start, duration);
+      work.isFromGraph = flags & kFromGraph;
+      if (what == WorkKind::Kernel) {
+        work.name = row.id<StringId>(8);
+        work.shortName = row.id<StringId>(9);
+      } else if (what == WorkKind::Copy) {
+        work.copyKind = static_cast<uint8_t>(row.integer(8));
+      }
+      take(work);
+    });
+    if (!read.ok()) return read;
+  }
+  return Unit{};
+}
+
+Status readCalls(Trace& trace, const std::function<void(const CallRow&)>& take) {
+  return scanRows(trace.database(), "process_id, thread_id, name_id, correlation, start_ns, duration_ns",
+                  "main.api_call", [&](const RowValues& row) {
+                    CallRow call;
+                    call.process = row.id<ProcessId>(0);
+                    call.thread = row.id<ThreadId>(1);
+                    call.name = row.id<StringId>(2);
+                    call.correlation = row.id<Correlation>(3);
+                    call.start = row.time(4);
+                    call.isTimed = isUsableTime(row.integer(4), row.integer(5));
+                    if (call.isTimed) call.time = intervalOf(row.integer(4), row.integer(5));
+                    take(call);
+                  });
+}
+
+// From what is shared, else from the file.
+template <class Row>
+Status forEachShared(Trace& trace, Status (*read)(Trace&, const std::function<void(const Row&)>&),
+                     const std::function<void(const Row&)>& take) {
+  SharedLoads* loads = trace.sharedLoads();
+  if (!loads) return read(trace, take);
+  auto rows = loads->get<std::vector<Row>>([&]() -> Result<std::vector<Row>> {
+    std::vector<Row> all;
+    if (const Status done = read(trace, [&](const Row& row) { all.push_back(row); }); !done.ok()) return done.error();
+    return all;
+  });
+  if (!rows.ok()) return rows.error();
+  for (const Row& row : *rows.value()) take(row);
+  return Unit{};
+}
+
+}  // namespace
+
+Status forEachWork(Trace& trace, const std::function<void(const WorkRow&)>& take) {
+  return forEachShared<WorkRow>(trace, readWork, take);
+}
+
+Status forEachCall(Trace& trace, const std::function<void(const CallRow&)>& take) {
+  return forEachShared<CallRow>(trace, readCalls, take);
+}
+
+}  // namespace plumb

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop is that of an aggregate function, which gets each row's values as they are decoded.
+#include "analyzer/trace/row_scan.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "analyzer/trace/sqlite_api.h"
+
+namespace plumb {
+namespace {
+
+using Take = std::function<void(const RowValues&)>;
+constexpr const char* kPointerType = "plumb row scan";
+
+void takeRow(sqlite3_context* context, int, sqlite3_value** values) noexcept {
+  const auto* take = static_cast<const Take*>(sqlite3_value_pointer(values[0], kPointerType));
+  if (!take) return sqlite3_result_error(context, "plumb_scan_rows is for Plumbline's own use", -1);
+  try {
+    (*take)(RowValues(values + 1));
+  } catch (const std::exception&) {
+    sqlite3_result_error_nomem(context);
+  }
+}
+
+void finish(sqlite3_context* context) noexcept { sqlite3_result_null(context); }
+
+}  // namespace
+
+int64_t RowValues::integer(int column) const { return sqlite3_value_int64(m_values[column]); }
+
+bool RowValues::isNull(int column) const { return sqlite3_value_type(m_values[column]) == SQLITE_NULL; }
+
+Status scanRows(Database& database, std::string_view columns, std::string_view rest, const Take& take) {
+  auto statement = database.prepare(fmt::format("SELECT plumb_scan_rows(?1, {}) FROM {}", columns, rest));
+  if (!statement.ok()) return statement.error();
+  statement.value().bindPointer(1, const_cast<Take*>(&take), kPointerType);
+  while (statement.value().next()) {
+  }
+  return statement.value().status();
+}
+
+int registerRowScan(sqlite3* database) noexcept {
+  return sqlite3_create_function_v2(database, "plumb_scan_rows", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, nullptr, nullptr,
+                                    takeRow, finish, nullptr);
+}
+
+}  // namespace plumb
