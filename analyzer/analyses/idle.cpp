@@ -354,7 +354,7 @@ Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter, Idl
   if (!timelines.ok()) return timelines.error();
   auto launches = LaunchIndex::load(trace, timelines.value());
   if (!launches.ok()) return launches.error();
-  auto queued = QueuedWork::load(trace);
+  auto queued = QueuedWork::load(trace, timelines.value());
   if (!queued.ok()) return queued.error();
   auto overhead = loadOverhead(trace);
   if (!overhead.ok()) return overhead.error();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analyzer/analyses/launched_work.h"
+#include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/intervals.h"
 
 namespace plumb {
@@ -35,16 +36,16 @@ class QueueDepth {
   }
   [[nodiscard]] const std::vector<DepthStep>& steps() const { return m_steps; }
   [[nodiscard]] const IntervalSet& full() const { return m_full; }
-  // From `time` on.
-  [[nodiscard]] int64_t at(TimePoint time) const {
-    const auto after = std::partition_point(m_steps.begin(), m_steps.end(),
-                                            [time](const DepthStep& step) { return step.time <= time; });
-    return after == m_steps.begin() ? 0 : std::prev(after)->depth;
+  // From `time` on. Cheap when times are asked for in order.
+  [[nodiscard]] int64_t at(TimePoint time) {
+    m_hint = partitionPointNear(m_steps, m_hint, [time](const DepthStep& step) { return step.time <= time; });
+    return m_hint == 0 ? 0 : m_steps[m_hint - 1].depth;
   }
 
  private:
   std::vector<DepthStep> m_steps;
   IntervalSet m_full;
+  size_t m_hint = 0;  // into m_steps, of the last answer
 };
 
 struct StreamLaunches {
@@ -82,7 +83,7 @@ struct KernelLaunch {
   Interval time;
 };
 
-void add(LaunchTotals& totals, const KernelLaunch& launch, const QueueDepth& queue) {
+void add(LaunchTotals& totals, const KernelLaunch& launch, QueueDepth& queue) {
   const Interval call = launch.call->time;
   totals.api.add(call.length().ns());
   if (call.end < launch.time.start) totals.queue.add((launch.time.start - call.end).ns());

@@ -5,8 +5,6 @@
 #include <map>
 #include <tuple>
 
-#include "analyzer/analyses/event_rows.h"
-
 namespace plumb {
 namespace {
 
@@ -49,7 +47,7 @@ Result<WaitsByStream> loadWaits(Trace& trace) {
 
 using ArrivalsByCall = std::unordered_map<ProcessId, std::unordered_map<Correlation, TimePoint>>;
 
-Result<ArrivalsByCall> loadArrivals(Trace& trace) {
+Result<ArrivalsByCall> loadArrivals(Trace& trace, const std::vector<DeviceTimeline>& timelines) {
   ArrivalsByCall arrivals;
   std::map<std::pair<ProcessId, int64_t>, InstanceKey> byExternal;
   auto rows = trace.query(
@@ -72,14 +70,15 @@ Result<ArrivalsByCall> loadArrivals(Trace& trace) {
   }
   if (const Status status = links.value().status(); !status.ok()) return status.error();
   std::map<InstanceKey, TimePoint> last;
-  const Status read = forEachWork(trace, [&](const WorkRow& work) {
-    if (work.what != WorkKind::Kernel || !work.isTimed) return;
-    const auto call = byCall.find({work.process, work.correlation});
-    if (call == byCall.end()) return;
-    const auto [known, isNew] = last.emplace(call->second, work.time.start);
-    if (!isNew) known->second = std::max(known->second, work.time.start);
-  });
-  if (!read.ok()) return read.error();
+  for (const DeviceTimeline& timeline : timelines) {
+    for (const DeviceEvent& event : timeline.events) {
+      if (event.table != WorkKind::Kernel || event.kind != GpuEventKind::Communication) continue;
+      const auto call = byCall.find({timeline.process, event.correlation});
+      if (call == byCall.end()) continue;
+      const auto [known, isNew] = last.emplace(call->second, event.time.start);
+      if (!isNew) known->second = std::max(known->second, event.time.start);
+    }
+  }
   for (const auto& [call, instance] : byCall) {
     if (const auto arrival = last.find(instance); arrival != last.end())
       arrivals[call.first][call.second] = arrival->second;
@@ -89,12 +88,12 @@ Result<ArrivalsByCall> loadArrivals(Trace& trace) {
 
 }  // namespace
 
-Result<QueuedWork> QueuedWork::load(Trace& trace) {
+Result<QueuedWork> QueuedWork::load(Trace& trace, const std::vector<DeviceTimeline>& timelines) {
   QueuedWork result;
   auto waits = loadWaits(trace);
   if (!waits.ok()) return waits.error();
   result.m_waits = std::move(waits).value();
-  auto arrivals = loadArrivals(trace);
+  auto arrivals = loadArrivals(trace, timelines);
   if (!arrivals.ok()) return arrivals.error();
   result.m_arrivals = std::move(arrivals).value();
   return result;

@@ -6,13 +6,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/analyses/device_events.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
 
 class QueuedWork {
  public:
-  [[nodiscard]] static Result<QueuedWork> load(Trace& trace);
+  // `timelines`: of all devices of the trace.
+  [[nodiscard]] static Result<QueuedWork> load(Trace& trace, const std::vector<DeviceTimeline>& timelines);
   // A wait for an event was enqueued on the stream from `after` on, not later than `until` (host times of the calls).
   [[nodiscard]] bool waitsForEvent(StreamId stream, TimePoint after, TimePoint until) const;
   // When the last rank of the collective that was launched by the call arrived; none: not one that is matched over

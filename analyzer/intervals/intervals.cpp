@@ -117,28 +117,25 @@ IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {
 }
 
 std::vector<DepthStep> depthOverTime(const std::vector<Interval>& intervals) {
-  std::vector<std::pair<TimePoint, int>> changes;
-  changes.reserve(intervals.size() * 2);
+  std::vector<TimePoint> starts, ends;
+  starts.reserve(intervals.size());
+  ends.reserve(intervals.size());
   for (const Interval& interval : intervals) {
     if (interval.empty()) continue;
-    changes.emplace_back(interval.start, 1);
-    changes.emplace_back(interval.end, -1);
+    starts.push_back(interval.start);
+    ends.push_back(interval.end);
   }
-  std::sort(changes.begin(), changes.end());
-  std::vector<DepthStep> steps;
-  int depth = 0;
-  for (const auto& [time, change] : changes) {
-    depth += change;
-    if (!steps.empty() && steps.back().time == time) {
-      steps.back().depth = depth;
-    } else {
-      steps.push_back({time, depth});
-    }
+  for (auto* times : {&starts, &ends}) {
+    if (!std::is_sorted(times->begin(), times->end())) std::sort(times->begin(), times->end());
   }
-  // Moments at which as many ended as began change nothing.
   std::vector<DepthStep> result;
-  for (const DepthStep& step : steps) {
-    if (result.empty() ? step.depth != 0 : step.depth != result.back().depth) result.push_back(step);
+  int depth = 0;
+  for (size_t started = 0, ended = 0; ended < ends.size();) {
+    const TimePoint time = started < starts.size() ? std::min(starts[started], ends[ended]) : ends[ended];
+    for (; ended < ends.size() && ends[ended] == time; ++ended) --depth;
+    for (; started < starts.size() && starts[started] == time; ++started) ++depth;
+    // A moment at which as many ended as began changes nothing.
+    if (result.empty() ? depth != 0 : depth != result.back().depth) result.push_back({time, depth});
   }
   return result;
 }

@@ -15,7 +15,11 @@ using Take = std::function<void(const RowValues&)>;
 constexpr const char* kPointerType = "plumb row scan";
 
 void takeRow(sqlite3_context* context, int, sqlite3_value** values) noexcept {
-  const auto* take = static_cast<const Take*>(sqlite3_value_pointer(values[0], kPointerType));
+  // Asking the value each time would compare its type's name for every row.
+  auto* kept = static_cast<const Take**>(sqlite3_aggregate_context(context, sizeof(const Take*)));
+  if (!kept) return sqlite3_result_error_nomem(context);
+  if (!*kept) *kept = static_cast<const Take*>(sqlite3_value_pointer(values[0], kPointerType));
+  const Take* take = *kept;
   if (!take) return sqlite3_result_error(context, "plumb_scan_rows is for Plumbline's own use", -1);
   try {
     (*take)(RowValues(values + 1));
