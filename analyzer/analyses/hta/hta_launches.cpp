@@ -7,23 +7,31 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analyzer/intervals/gallop.h"
+
 namespace plumb::hta {
 
 std::vector<LaunchRow> launchStatistics(const Rank& rank) {
-  std::unordered_set<int64_t> launched;
+  std::vector<int64_t> launched;
   for (const Call& call : rank.calls) {
-    if (call.isLaunch) launched.insert(call.correlation);
+    if (call.isLaunch) launched.push_back(call.correlation);
   }
-  std::unordered_map<int64_t, std::vector<const Work*>> work;
+  if (!std::ranges::is_sorted(launched)) std::ranges::sort(launched);
+  std::vector<const Work*> work;
+  size_t hint = 0;
   for (const Work& one : rank.work) {
-    if (launched.count(one.correlation)) work[one.correlation].push_back(&one);
+    hint = partitionPointNear(launched, hint, [&](int64_t correlation) { return correlation < one.correlation; });
+    if (hint < launched.size() && launched[hint] == one.correlation) work.push_back(&one);
   }
+  const auto comesBefore = [](const Work* a, const Work* b) { return a->correlation < b->correlation; };
+  if (!std::ranges::is_sorted(work, comesBefore)) std::ranges::stable_sort(work, comesBefore);
   std::vector<LaunchRow> rows;
+  hint = 0;
   for (const Call& call : rank.calls) {
-    const auto mine = work.find(call.correlation);
-    if (mine == work.end()) continue;
-    for (const Work* one : mine->second) {
-      rows.push_back({call.correlation, call.dur, one->dur, std::max<int64_t>(0, one->ts - call.ts - call.dur)});
+    hint = partitionPointNear(work, hint, [&](const Work* one) { return one->correlation < call.correlation; });
+    for (size_t i = hint; i < work.size() && work[i]->correlation == call.correlation; ++i) {
+      const Work& one = *work[i];
+      rows.push_back({call.correlation, call.dur, one.dur, std::max<int64_t>(0, one.ts - call.ts - call.dur)});
     }
   }
   return rows;

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyzer/intervals/gallop.h"
+
 namespace plumb::hta {
 namespace {
 
@@ -63,8 +65,24 @@ class Loader {
     return known->second;
   }
 
+  struct Name {
+    size_t index = 0;  // into Run::names
+    KernelType type = KernelType::Other;
+  };
+  Name nameOf(StringId id) {  // each text is looked at once
+    const auto [known, isNew] = m_namesById.emplace(id, Name());
+    if (isNew) {
+      const std::string text(m_trace.text(id));
+      known->second = {nameOf(text), kernelTypeOf(text)};
+    }
+    return known->second;
+  }
+
   // Null, when it does not count; stream -1, when it bears none.
   Work* add(Statement& row, WorkKind kind, const std::string& name, double bytes) {
+    return add(row, kind, Name{nameOf(name), kernelTypeOf(name)}, bytes);
+  }
+  Work* add(Statement& row, WorkKind kind, Name name, double bytes) {
     Rank* rank = rankOf(row.id<ProcessId>(0));
     if (!rank || !isUsableTime(row.integer(3), row.integer(4))) return nullptr;
     const bool bearsStream = !row.isNull(1) && row.integer(1) >= 0;
@@ -75,8 +93,8 @@ class Loader {
     work.dur = time.dur;
     work.stream = bearsStream ? row.integer(1) : -1;
     work.correlation = row.integer(2);
-    work.name = nameOf(name);
-    work.type = kernelTypeOf(name);
+    work.name = name.index;
+    work.type = name.type;
     work.kind = kind;
     if (row.integer(4) > 0) work.bandwidth = bytes / static_cast<double>(row.integer(4));
     return &work;
@@ -88,7 +106,7 @@ class Loader {
         " JOIN main.stream s ON s.id = k.stream_id WHERE k.flags & 1 = 0 ORDER BY k.id");
     if (!kernels.ok()) return kernels.error();
     while (kernels.value().next()) {
-      add(kernels.value(), WorkKind::Kernel, std::string(m_trace.text(kernels.value().id<StringId>(5))), 0);
+      add(kernels.value(), WorkKind::Kernel, nameOf(kernels.value().id<StringId>(5)), 0);
     }
     if (Status status = kernels.value().status(); !status.ok()) return status;
     auto copies = m_trace.query(
@@ -235,11 +253,21 @@ class Loader {
 
   // The last call of a correlation id is the launch.
   static void link(Rank& rank) {
-    std::unordered_map<int64_t, int64_t> starts;
-    for (const Call& call : rank.calls) starts[call.correlation] = call.ts;
+    struct Start {
+      int64_t correlation, ts;
+    };
+    std::vector<Start> starts;
+    starts.reserve(rank.calls.size());
+    for (const Call& call : rank.calls) starts.push_back({call.correlation, call.ts});
+    if (!std::ranges::is_sorted(starts, {}, &Start::correlation)) {
+      std::ranges::stable_sort(starts, {}, &Start::correlation);
+    }
+    size_t hint = 0;
     for (Work& work : rank.work) {
-      const auto start = starts.find(work.correlation);
-      work.launch = start == starts.end() ? rank.firstEvent : std::optional(start->second);
+      hint =
+          partitionPointNear(starts, hint, [&](const Start& start) { return start.correlation <= work.correlation; });
+      const bool isLaunched = hint > 0 && starts[hint - 1].correlation == work.correlation;
+      work.launch = isLaunched ? std::optional(starts[hint - 1].ts) : rank.firstEvent;
     }
   }
 
@@ -289,6 +317,7 @@ class Loader {
   Run m_run;
   std::unordered_map<ProcessId, size_t> m_rankOf;
   std::unordered_map<std::string, size_t> m_names;
+  std::unordered_map<StringId, Name> m_namesById;
   std::set<std::string> m_stepNames;
   std::map<ProcessId, int64_t> m_lastStep;
   std::map<ProcessId, std::vector<std::pair<int64_t, int64_t>>> m_steps;  // start, number
