@@ -2,6 +2,7 @@
 #include "analyzer/analyses/hta/hta_critical_graph.h"
 
 #include <algorithm>
+#include <span>
 
 #include "analyzer/analyses/hta/hta_statistics.h"
 
@@ -34,6 +35,8 @@ void CriticalGraph::numberNodes() {
     }
   }
   nodes.reserve(ends.size());
+  edges.reserve(ends.size() * 2);
+  m_edgeAt.reserve(ends.size() * 2);
   for (const size_t index : sortOrder(times)) {
     const GraphNode& node = ends[index];
     (node.isStart ? events[node.event].startNode : events[node.event].endNode) = static_cast<uint32_t>(nodes.size());
@@ -50,18 +53,36 @@ GraphEdge& CriticalGraph::connect(uint32_t from, uint32_t to, EdgeType type, boo
   return edges[at->second];
 }
 
+namespace {
+
+// The edges at each node, in their order.
+class EdgesByNode {
+ public:
+  EdgesByNode(const std::vector<GraphEdge>& edges, size_t nodeCount, uint32_t GraphEdge::*end)
+      : m_begin(nodeCount + 1), m_edges(edges.size()) {
+    for (const GraphEdge& edge : edges) ++m_begin[edge.*end + 1];
+    for (size_t node = 0; node < nodeCount; ++node) m_begin[node + 1] += m_begin[node];
+    std::vector<size_t> next(m_begin.begin(), m_begin.end() - 1);
+    for (size_t i = 0; i < edges.size(); ++i) m_edges[next[edges[i].*end]++] = i;
+  }
+  [[nodiscard]] std::span<const size_t> of(uint32_t node) const {
+    return std::span(m_edges).subspan(m_begin[node], m_begin[node + 1] - m_begin[node]);
+  }
+
+ private:
+  std::vector<size_t> m_begin, m_edges;
+};
+
+}  // namespace
+
 // networkx' dag_longest_path: nodes in generations of a topological order, the first of equally long predecessors, the
 // first of equally distant ends.
 std::optional<std::vector<size_t>> CriticalGraph::longestPath() const {
-  std::vector<std::vector<size_t>> incoming(nodes.size()), outgoing(nodes.size());
-  for (size_t i = 0; i < edges.size(); ++i) {
-    outgoing[edges[i].from].push_back(i);
-    incoming[edges[i].to].push_back(i);
-  }
+  const EdgesByNode incoming(edges, nodes.size(), &GraphEdge::to), outgoing(edges, nodes.size(), &GraphEdge::from);
   std::vector<size_t> waiting(nodes.size());
   std::vector<uint32_t> order;
   for (uint32_t node = 0; node < nodes.size(); ++node) {
-    waiting[node] = incoming[node].size();
+    waiting[node] = incoming.of(node).size();
     if (waiting[node] == 0) order.push_back(node);
   }
   struct Reach {
@@ -73,12 +94,12 @@ std::optional<std::vector<size_t>> CriticalGraph::longestPath() const {
   for (size_t i = 0; i < order.size(); ++i) {
     const uint32_t node = order[i];
     Reach& mine = reached[node];
-    for (const size_t edge : incoming[node]) {
+    for (const size_t edge : incoming.of(node)) {
       const int64_t distance = reached[edges[edge].from].distance + std::max<int64_t>(0, edges[edge].weight);
       if (!mine.by || distance > mine.distance) mine = {distance, edge};
     }
     if (!last || mine.distance > reached[*last].distance) last = node;
-    for (const size_t edge : outgoing[node]) {
+    for (const size_t edge : outgoing.of(node)) {
       if (--waiting[edges[edge].to] == 0) order.push_back(edges[edge].to);
     }
   }
