@@ -45,6 +45,18 @@ TEST_F(Cli, SummarySaysWhereTimeAndMemoryWent) {
   for (const std::string& line : linesOf(outcome.output)) EXPECT_LE(columnsOf(line), 100u) << line;
 }
 
+TEST_F(Cli, SeveralReportsSayWhatEachSaysAlone) {
+  const std::vector<std::string> names = {"breakdown", "overlap", "idle", "kernels", "launch"};
+  std::string expected;
+  for (const std::string& name : names) {
+    expected += (expected.empty() ? "# " : "\n# ") + name + "\n";
+    expected += plumb({"report", name, sample(), "--format", "csv"}).output;
+  }
+  const Outcome together = plumb({"report", "breakdown,overlap,idle,kernels,launch", sample(), "--format", "csv"});
+  EXPECT_EQ(together.exitCode, 0) << together.errors;
+  EXPECT_EQ(together.output, expected);
+}
+
 TEST_F(Cli, SummarySharesAddUpTo100) {
   const Outcome outcome = plumb({"summary", sample()});
   int rows = 0;
