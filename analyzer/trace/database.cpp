@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -379,7 +380,26 @@ Status Database::checkKind() {
   return Unit{};
 }
 
+bool Database::hasTablesAsWritten() {
+  auto rows = prepare("SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0");
+  if (!rows.ok()) return false;
+  std::map<std::string, std::string, std::less<>> texts;
+  while (rows.value().next()) texts.emplace(rows.value().text(0), rows.value().text(1));
+  if (!rows.value().status().ok()) return false;
+  constexpr std::string_view kCreate = "\nCREATE TABLE ";
+  const std::string_view schema = schema::tablesSql();
+  for (size_t at = schema.find(kCreate); at != std::string_view::npos; at = schema.find(kCreate, at + 1)) {
+    const std::string_view expected = schema.substr(at + 1);
+    const std::string_view name = expected.substr(kCreate.size() - 1);
+    const auto mine = texts.find(name.substr(0, name.find(' ')));
+    // SQLite keeps a statement as it was written, up to its semicolon.
+    if (mine == texts.end() || !expected.starts_with(mine->second + ";")) return false;
+  }
+  return true;
+}
+
 Status Database::checkTables() {
+  if (hasTablesAsWritten()) return Unit{};
   // The schema's own text says which tables and columns there must be. Views, virtual tables and generated columns in
   // their place could run code of the file's author; they count as missing.
   sqlite3* raw = nullptr;

@@ -135,6 +135,7 @@ class Database {
   [[nodiscard]] Status readTables();  // whether the list of tables can be read
   [[nodiscard]] Status checkKind();
   [[nodiscard]] bool isBlank();  // without any table
+  [[nodiscard]] bool hasTablesAsWritten();  // by this version of the schema; false also where that cannot be read
   [[nodiscard]] Status checkTables();
   // The file is older than these tables: they are there, and empty.
   [[nodiscard]] Status addEmptyTables(Database& model, const std::set<std::string>& names);
