@@ -27,8 +27,6 @@ struct AnalysisTable {
 [[nodiscard]] inline Cell cell(std::optional<Duration> value) { return value ? Cell(value->ns()) : Cell(nullptr); }
 [[nodiscard]] inline Cell cell(TimePoint value) { return value.ns(); }
 [[nodiscard]] inline Cell textCell(std::string_view value) { return std::string(value); }
-// An error for the user when the filter limits the time.
-[[nodiscard]] Status wholeTimeOnly(const Filter& filter, const char* table);
 // NULL for a process or device that the trace does not have.
 [[nodiscard]] Cell rankOf(const Trace& trace, ProcessId id);
 [[nodiscard]] Cell pidOf(const Trace& trace, ProcessId id);

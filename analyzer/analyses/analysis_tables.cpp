@@ -83,10 +83,6 @@ constexpr AnalysisTable kTables[] = {
 
 }  // namespace
 
-Status wholeTimeOnly(const Filter& filter, const char* table) {
-  if (filter.isWholeTime()) return Unit{};
-  return Error{fmt::format("{} is about the whole recording: leave the step, range, from and to out.", table)};
-}
 Cell rankOf(const Trace& trace, ProcessId id) {
   const Process* process = trace.process(id);
   return process ? cell(process->rank) : Cell(nullptr);

@@ -2,9 +2,11 @@
 #include "analyzer/analyses/collective_references.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -82,6 +84,18 @@ std::optional<CollectiveReference> CollectiveReferences::find(std::string_view o
     best = CollectiveReference{roof->perSecond, fmt::format("{} {} roof", nameOf(roof->source), roof->resource)};
   }
   return best;
+}
+
+std::string CollectiveReferences::whyNoBenchmark(std::string_view operation, int64_t rankCount) const {
+  std::set<int64_t> counts;
+  std::set<std::string_view> operations;
+  for (const Series& series : m_series) {
+    operations.insert(series.operation);
+    if (series.operation == operation) counts.insert(series.rankCount);
+  }
+  if (operations.empty() || counts.contains(rankCount)) return {};
+  if (counts.empty()) return fmt::format("nccl-tests measured only {}", fmt::join(operations, ", "));
+  return fmt::format("nccl-tests measured this with {} ranks, not {}", fmt::join(counts, ", "), rankCount);
 }
 
 }  // namespace plumb

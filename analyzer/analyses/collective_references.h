@@ -28,6 +28,9 @@ class CollectiveReferences {
   // link between them; none: no reference.
   [[nodiscard]] std::optional<CollectiveReference> find(std::string_view operation, int64_t rankCount, int64_t bytes,
                                                         int64_t communicatorHash = 0) const;
+  // Why none of the benchmarks in the file counts for it: "nccl-tests measured this with 8 ranks, not 4"; "" when one
+  // does, or the file has none.
+  [[nodiscard]] std::string whyNoBenchmark(std::string_view operation, int64_t rankCount) const;
 
  private:
   struct Point {

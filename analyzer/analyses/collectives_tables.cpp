@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/analyses/clock_offsets.h"
 #include "analyzer/analyses/collective_references.h"
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/communication_matrix.h"
@@ -18,6 +19,12 @@ namespace {
 
 std::string communicatorText(std::string_view name, int64_t hash) {
   return name.empty() ? fmt::format("0x{:x}", static_cast<uint64_t>(hash)) : std::string(name);
+}
+
+// Where the reference comes from, and why not from the benchmarks that are in the file.
+Cell referenceCell(const std::optional<CollectiveReference>& reference, const std::string& whyNoBenchmark) {
+  if (whyNoBenchmark.empty()) return reference ? textCell(reference->source) : Cell(nullptr);
+  return reference ? fmt::format("{} ({})", reference->source, whyNoBenchmark) : "none: " + whyNoBenchmark;
 }
 
 AnalysisRows collectiveRows(Trace& trace, const Filter& filter) {
@@ -52,7 +59,7 @@ AnalysisRows collectiveRows(Trace& trace, const Filter& filter) {
                     g.withoutKernel,
                     g.sharedKernel,
                     reference ? Cell(reference->busbwBytesPerSecond) : Cell(nullptr),
-                    reference ? textCell(reference->source) : Cell(nullptr),
+                    referenceCell(reference, references.value().whyNoBenchmark(g.operation, g.rankCount)),
                     compares ? Cell(100 * *busbw / reference->busbwBytesPerSecond) : Cell(nullptr)});
   }
   return rows;
@@ -170,14 +177,25 @@ AnalysisRows stragglerRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+bool isHostOfRank(const Trace& trace, const std::string& host, std::optional<int64_t> rank) {
+  return !rank || std::ranges::any_of(trace.processes(), [&](const Process& process) {
+    return process.rank == rank && process.host == host;
+  });
+}
+
+// From the collectives inside the filter; of a rank that of its host.
 AnalysisRows clockRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "analysis_clock_offsets"); !whole.ok()) return whole.error();
-  auto analysis = analyzeCollectives(trace);
+  Filter times = filter;
+  times.rank.reset();
+  auto analysis = analyzeCollectives(trace, times);
   if (!analysis.ok()) return analysis.error();
-  const auto& clocks = analysis.value().clocks;
+  std::vector<CollectiveInstance>& instances = analysis.value().instances;
+  std::erase_if(instances, [](const CollectiveInstance& instance) { return !instance.isInFilter; });
+  const std::vector<ClockOffset> clocks = estimateClockOffsets(trace, instances);
   std::vector<CellRow> rows;
   for (size_t i = 0; i < clocks.size(); ++i) {
     const ClockOffset& clock = clocks[i];
+    if (!isHostOfRank(trace, clock.host, filter.rank)) continue;
     const char* basis = i == 0          ? "the reference"
                         : !clock.offset ? "cannot say: no collective joins the hosts"
                         : clock.isBound ? "bound by collectives' ends"

@@ -66,12 +66,10 @@ void addRows(HandCalculation& hand, const DeviceMemory& device) {
 
 }  // namespace
 
-Result<std::vector<HandCalculation>> calculateByHand(Trace& trace, std::optional<int64_t> rank) {
-  Filter filter;
-  filter.rank = rank;
+Result<std::vector<HandCalculation>> calculateByHand(Trace& trace, const Filter& filter) {
   auto analysis = analyzeMemory(trace, filter, MemoryDetail::PeakOnly);
   if (!analysis.ok()) return analysis.error();
-  auto processes = loadMemory(trace, rank);
+  auto processes = loadMemory(trace, filter.rank);
   if (!processes.ok()) return processes.error();
   auto phases = loadPhases(trace);
   if (!phases.ok()) return phases.error();

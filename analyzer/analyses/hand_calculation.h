@@ -34,7 +34,8 @@ struct HandCalculation {
   std::vector<HandRow> rows;              // empty without P
 };
 
-// Devices with memory, in order of rank.
-[[nodiscard]] Result<std::vector<HandCalculation>> calculateByHand(Trace& trace, std::optional<int64_t> rank = {});
+// Devices with memory, in order of rank. The filter's time limits what is measured, at the peak in it; P is what lives
+// through all steps.
+[[nodiscard]] Result<std::vector<HandCalculation>> calculateByHand(Trace& trace, const Filter& filter = {});
 
 }  // namespace plumb

@@ -163,7 +163,6 @@ AnalysisRows counterRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows healthRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "analysis_health"); !whole.ok()) return whole.error();
   auto findings = checkHealth(trace, filter);
   if (!findings.ok()) return findings.error();
   std::vector<CellRow> rows;
@@ -177,9 +176,6 @@ AnalysisRows healthRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows coverageRows(Trace& trace, const Filter& filter) {
-  if (filter.range || filter.from || filter.to) {
-    return Error{"analysis_coverage is about whole steps: leave the range, from and to out."};
-  }
   auto steps = measureCoverage(trace, filter);
   if (!steps.ok()) return steps.error();
   std::vector<CellRow> rows;

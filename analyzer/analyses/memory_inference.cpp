@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "analyzer/analyses/launched_work.h"
+
 namespace plumb {
 namespace {
 
@@ -172,8 +174,10 @@ Status inferCategories(Trace& trace, std::vector<ProcessMemory>& processes) {
   return Unit{};
 }
 
-Result<std::vector<InferenceAccuracy>> measureInference(Trace& trace, std::optional<int64_t> rank) {
-  auto processes = loadMemory(trace, rank);
+Result<std::vector<InferenceAccuracy>> measureInference(Trace& trace, const Filter& filter) {
+  auto kept = EventFilter::load(trace, filter);
+  if (!kept.ok()) return kept.error();
+  auto processes = loadMemory(trace, filter.rank);
   if (!processes.ok()) return processes.error();
   auto phases = loadPhases(trace);
   if (!phases.ok()) return phases.error();
@@ -183,6 +187,7 @@ Result<std::vector<InferenceAccuracy>> measureInference(Trace& trace, std::optio
     bool any = false;
     for (const MemoryRegion& region : memory.regions) {
       if (region.category == MemoryCategory::Unattributed || region.category == MemoryCategory::Cached) continue;
+      if (!kept.value().keepsOnHost(memory.process, region.start)) continue;
       const MemoryCategory inferred = inferCategory(region.start, region.end, phases.value()[memory.process]);
       InferenceAccuracy::Category& declared = accuracy.categories[static_cast<size_t>(region.category)];
       declared.declaredBytes += region.bytes;

@@ -32,7 +32,8 @@ struct TrainingPhases {
 // Sets MemoryBlock::inferred.
 [[nodiscard]] Status inferCategories(Trace& trace, std::vector<ProcessMemory>& processes);
 
-// How the rule would have done on what is declared: regions as if they were allocations.
+// How the rule would have done on what is declared: regions as if they were allocations. The filter keeps those that
+// were declared inside it.
 struct InferenceAccuracy {
   ProcessId process;
   std::optional<int64_t> rank;
@@ -43,6 +44,6 @@ struct InferenceAccuracy {
   };
   std::array<Category, kMemoryCategoryCount> categories;
 };
-[[nodiscard]] Result<std::vector<InferenceAccuracy>> measureInference(Trace& trace, std::optional<int64_t> rank);
+[[nodiscard]] Result<std::vector<InferenceAccuracy>> measureInference(Trace& trace, const Filter& filter);
 
 }  // namespace plumb

@@ -150,8 +150,7 @@ AnalysisRows fragmentationRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows handRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "analysis_hand_calculation"); !whole.ok()) return whole.error();
-  auto devices = calculateByHand(trace, filter.rank);
+  auto devices = calculateByHand(trace, filter);
   if (!devices.ok()) return devices.error();
   std::vector<CellRow> rows;
   for (const HandCalculation& hand : devices.value()) {
@@ -170,8 +169,7 @@ AnalysisRows handRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows inferenceRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "analysis_memory_inference"); !whole.ok()) return whole.error();
-  auto measured = measureInference(trace, filter.rank);
+  auto measured = measureInference(trace, filter);
   if (!measured.ok()) return measured.error();
   std::vector<CellRow> rows;
   for (const InferenceAccuracy& accuracy : measured.value()) {

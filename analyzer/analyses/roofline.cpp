@@ -42,12 +42,11 @@ void judge(RooflinePoint& point, const DeviceRoofline& device) {
   if (point.computeShare && point.memoryShare) {
     point.verdict = verdictOf(*point.computeShare, *point.memoryShare);
   } else if (!compute) {
-    point.reason =
-        fmt::format("no {0} roof of the device is known: measure it with plumb calibrate, or give it with --peak {0}=…",
-                    point.precision);
+    point.reason = fmt::format("no {0} roof of the device is known: {1}, as in --peak {0}=100TFLOPS", point.precision,
+                               device.howToKnowRoofs);
   } else if (!memory) {
     point.reason =
-        "no memory roof of the device is known: measure it with plumb calibrate, or give it with --peak memory=…";
+        fmt::format("no memory roof of the device is known: {}, as in --peak memory=2TB/s", device.howToKnowRoofs);
   } else {
     point.reason = "its bytes are not known";
   }
@@ -95,6 +94,38 @@ void addPoints(Trace& trace, const std::vector<Work>& works, UnknownTotals& unkn
   }
 }
 
+struct Hints {
+  std::string flops, roofs;
+};
+Result<Hints> hintsFor(Trace& trace) {
+  auto rows = trace.query(
+      "SELECT EXISTS (SELECT 1 FROM main.meta WHERE key = 'imported_from'), EXISTS (SELECT 1 FROM operator),"
+      " EXISTS (SELECT 1 FROM operator_argument_set)");
+  if (!rows.ok()) return rows.error();
+  if (!rows.value().next()) return rows.value().status().error();
+  const bool isImported = rows.value().integer(0) != 0, hasOperators = rows.value().integer(1) != 0,
+             hasShapes = rows.value().integer(2) != 0;
+  Hints hints;
+  hints.roofs = isImported ? "give it" : "measure it with plumb calibrate and record again, or give it";
+  if (hasShapes) {
+    hints.flops =
+        "they follow from the shapes of matrix products and convolutions, and others must be declared (NVTX payload "
+        "flops and bytes) or measured with ncu";
+  } else if (hasOperators) {
+    hints.flops = "the operators have no shapes: profile with torch.profiler's record_shapes=True, or measure with ncu";
+  } else if (isImported) {
+    hints.flops =
+        "nothing in the file tells how much work its kernels do: use plumb record or torch.profiler with "
+        "record_shapes=True, which see the shapes of matrix products, or measure with ncu";
+  } else {
+    hints.flops =
+        "only calls of cuBLAS tell their shapes, and others must be declared (NVTX payload flops and bytes) or "
+        "measured "
+        "with ncu";
+  }
+  return hints;
+}
+
 }  // namespace
 
 Result<std::vector<DeviceRoofline>> analyzeRoofline(Trace& trace, const Filter& filter, RooflineBy by) {
@@ -102,6 +133,8 @@ Result<std::vector<DeviceRoofline>> analyzeRoofline(Trace& trace, const Filter& 
   if (!collected.ok()) return collected.error();
   auto roofs = DeviceRoofs::load(trace);
   if (!roofs.ok()) return roofs.error();
+  auto hints = hintsFor(trace);
+  if (!hints.ok()) return hints.error();
   std::map<std::pair<ProcessId, DeviceId>, DeviceRoofline> devices;
   addPoints(trace, collected.value().works, collected.value().unknown, by, devices);
   std::vector<DeviceRoofline> result;
@@ -109,6 +142,8 @@ Result<std::vector<DeviceRoofline>> analyzeRoofline(Trace& trace, const Filter& 
     roofline.process = key.first;
     roofline.device = key.second;
     if (const Process* process = trace.process(key.first)) roofline.rank = process->rank;
+    roofline.howToKnowFlops = hints.value().flops;
+    roofline.howToKnowRoofs = hints.value().roofs;
     roofline.roofs = roofs.value().of(trace, key.first, key.second);
     for (RooflinePoint& point : roofline.points) judge(point, roofline);
     const auto longer = [](const auto& a, const auto& b) { return a.duration > b.duration; };

@@ -83,6 +83,9 @@ struct DeviceRoofline {
   std::vector<RooflinePoint> points;      // longest total duration first
   std::vector<UnknownWork> withoutFlops;  // kernels that are not communication; longest first: "no FLOPs known"
   Duration knownDuration, unknownDuration;
+  // For the user, how to know what is not known: the FLOPs of withoutFlops, and a roof. They follow from where the file
+  // comes from.
+  std::string howToKnowFlops, howToKnowRoofs;
 
   [[nodiscard]] const Roof* roof(std::string_view resource) const;
 };

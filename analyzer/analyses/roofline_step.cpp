@@ -11,6 +11,7 @@
 
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/communication_matrix.h"
+#include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/roofline_work.h"
 #include "analyzer/analyses/steps.h"
 
@@ -92,13 +93,14 @@ class Builder {
     if (const Step* step = stepAt(m_rank.steps, sent.time)) resultOf(*step).sentBytes += sent.bytes;
   }
 
-  void finish(std::optional<int64_t> only, std::vector<StepRoofline>& all) {
+  void finish(const EventFilter& kept, std::optional<int64_t> only, std::vector<StepRoofline>& all) {
     const Roof* memory = m_roofline.roof("memory");
     m_sources.insert(fmt::format("memory: {}", memory ? nameOf(memory->source) : "none"));
     m_sources.insert(fmt::format("network: {}", m_network ? m_network->source : "none"));
     for (size_t i = 0; i < m_results.size(); ++i) {
       const Step& step = m_rank.steps[i];
       if (!step.gpu || (only && step.number != *only)) continue;
+      if (!kept.keepsOnHost(m_rank.process, step.host.start)) continue;
       StepRoofline& result = m_results[i];
       result.process = m_rank.process;
       result.rank = m_rank.rank;
@@ -143,6 +145,10 @@ Result<std::vector<StepRoofline>> stepRooflines(Trace& trace, const Filter& filt
   if (!ranks.ok()) return ranks.error();
   std::vector<StepRoofline> result;
   if (ranks.value().empty()) return result;
+  Filter times = filter;
+  times.step.reset();
+  auto kept = EventFilter::load(trace, times);
+  if (!kept.ok()) return kept.error();
   auto collected = collectWork(trace, {});
   if (!collected.ok()) return collected.error();
   auto roofs = DeviceRoofs::load(trace);
@@ -169,7 +175,7 @@ Result<std::vector<StepRoofline>> stepRooflines(Trace& trace, const Filter& filt
   }
   for (const RankSteps& rank : ranks.value()) {
     if (const auto builder = builders.find(rank.process); builder != builders.end()) {
-      builder->second.finish(filter.step, result);
+      builder->second.finish(kept.value(), filter.step, result);
     }
   }
   return result;

@@ -32,7 +32,7 @@ struct StepRoofline {
   std::string roofs;                 // where the roofs come from, and what has none
 };
 
-// Steps with GPU work, in order of rank and step; --rank and --step of the filter choose among them.
+// Steps with GPU work, in order of rank and step. A filter keeps those that begin inside it, whole.
 [[nodiscard]] Result<std::vector<StepRoofline>> stepRooflines(Trace& trace, const Filter& filter = {});
 
 }  // namespace plumb

@@ -63,7 +63,7 @@ AnalysisRows rooflineRows(Trace& trace, const Filter& filter, RooflineBy by) {
       row[8] = work.count;
       row[9] = cell(work.duration);
       row[21] = textCell(nameOf(Verdict::CannotSay));
-      row[23] = textCell("no FLOPs known");
+      row[23] = fmt::format("no FLOPs known: {}", device.howToKnowFlops);
       rows.push_back(std::move(row));
     }
   }
@@ -75,9 +75,6 @@ AnalysisRows operationRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows stepRows(Trace& trace, const Filter& filter) {
-  if (filter.range || filter.from || filter.to) {
-    return Error{"analysis_roofline_step is about whole steps: leave the range, from and to out."};
-  }
   auto steps = stepRooflines(trace, filter);
   if (!steps.ok()) return steps.error();
   std::vector<CellRow> rows;

@@ -10,10 +10,22 @@
 namespace plumb {
 namespace {
 
+// A collective belongs to the filter when a rank called it inside. Dumps tell only when the first rank did.
+bool isInside(const StuckCollective& stuck, const EventFilter& kept, const Filter& filter) {
+  if (filter.isWholeTime()) return true;
+  if (!stuck.members.empty()) {
+    return std::ranges::any_of(stuck.members, [&](const StuckMember& member) {
+      return member.called && kept.keepsOnHost(member.process, *member.called);
+    });
+  }
+  return stuck.since && (!filter.from || *stuck.since >= *filter.from) && (!filter.to || *stuck.since < *filter.to);
+}
+
 AnalysisRows stuckRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "analysis_stuck"); !whole.ok()) return whole.error();
   auto analysis = analyzeStuckCollectives(trace);
   if (!analysis.ok()) return analysis.error();
+  auto kept = EventFilter::load(trace, filter);
+  if (!kept.ok()) return kept.error();
   std::vector<CellRow> rows;
   if (!analysis.value().hasStates && !analysis.value().hasCollectives) {
     CellRow row(14, Cell(nullptr));
@@ -25,7 +37,7 @@ AnalysisRows stuckRows(Trace& trace, const Filter& filter) {
   }
   for (const StuckCollective& stuck : analysis.value().collectives) {
     const bool concerns = !filter.rank || std::count(stuck.ranks.begin(), stuck.ranks.end(), *filter.rank) > 0;
-    if (!concerns) continue;
+    if (!concerns || !isInside(stuck, kept.value(), filter)) continue;
     rows.push_back({textCell(nameOf(stuck.kind)), textCell(stuck.group), textCell(stuck.description),
                     textCell(stuck.operation), stuck.sequence, textCell(stuck.sizes), textCell(stuck.datatype),
                     textCell(rankList(stuck.missing)), textCell(rankList(stuck.waiting)),

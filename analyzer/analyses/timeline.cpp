@@ -171,7 +171,7 @@ class Loader {
       draft.label = isMain ? "main thread" : "thread " + std::to_string(tid);
       if (!isMain && found != m_threads.end() && !found->second->name.empty())
         draft.label = found->second->name + " (" + std::to_string(tid) + ")";
-      draft.label += kind == TrackKind::kRanges    ? " · NVTX"
+      draft.label += kind == TrackKind::kRanges    ? " · ranges"
                      : kind == TrackKind::kOsCalls ? " · operating system"
                                                    : " · CUDA API";
     }
@@ -309,14 +309,15 @@ class Loader {
                    });
   }
 
-  // Operators and Python calls of imported traces, among the ranges. Their ids are of other tables: negative, so that
-  // no range is taken for one.
+  // Operators and Python calls of imported traces, among the ranges. Their ids are of other tables: negative,
+  // and made different, so that none is taken for another.
   Status loadCalls() {
-    for (const auto& [table, what] : {std::pair{"operator", "operator"}, std::pair{"python_call", "Python call"}}) {
+    for (const auto& [sql, what] :
+         {std::pair{"SELECT process_id, thread_id, start_ns, duration_ns, -2 * id, name_id FROM operator", "operator"},
+          std::pair{"SELECT process_id, thread_id, start_ns, duration_ns, -2 * id - 1, name_id FROM python_call",
+                    "Python call"}}) {
       const uint32_t note = intern(what);
-      const std::string sql =
-          std::string("SELECT process_id, thread_id, start_ns, duration_ns, -id, name_id FROM ") + table;
-      Status read = forEach(sql.c_str(), [&](const Statement& s) {
+      Status read = forEach(sql, [&](const Statement& s) {
         if (!usable(s.integer(0), s.integer(2), s.integer(3))) return;
         threadTrack(s.integer(0), s.integer(1), TrackKind::kRanges)
             .push_back(
@@ -375,7 +376,7 @@ class Loader {
       const auto& [process, group, order, kind, id] = key;
       const auto calls = m_drafts.find({process, group, order, TrackKind::kApiCalls, id});
       if (kind != TrackKind::kRanges || calls == m_drafts.end()) continue;
-      Draft projection{"NVTX on device · " + draft.label.substr(0, draft.label.find(" · ")),
+      Draft projection{"ranges on device · " + draft.label.substr(0, draft.label.find(" · ")),
                        projectRanges(draft.slices, calls->second.slices, work[process])};
       if (!projection.slices.empty())
         projections[{process, 2, order, TrackKind::kProjection, id}] = std::move(projection);
@@ -400,7 +401,7 @@ class Loader {
       const auto label = m_communicatorLabels.find({process, id});
       if (kind == TrackKind::kCollectives && communicators[process] > 1 && label != m_communicatorLabels.end())
         track.label += " · " + label->second;
-      if (kind == TrackKind::kProjection && projections[process] == 1) track.label = "NVTX on device";
+      if (kind == TrackKind::kProjection && projections[process] == 1) track.label = "ranges on device";
       track.lanes = kind == TrackKind::kProjection ? nestedLanes(m_timeline.processes[process], id, draft.slices)
                                                    : assignLanes(std::move(draft.slices));
       m_timeline.processes[process].tracks.push_back(std::move(track));

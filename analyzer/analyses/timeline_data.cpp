@@ -215,7 +215,7 @@ const char* kindName(SliceKind kind) noexcept {
     case SliceKind::kStep:
       return "training step";
     case SliceKind::kRange:
-      return "NVTX range";
+      return "range";
     case SliceKind::kApiCall:
       return "API call";
     case SliceKind::kSynchronization:

@@ -54,7 +54,8 @@ double percent(int64_t part, int64_t whole) { return 100.0 * static_cast<double>
 
 class HealthCheck {
  public:
-  HealthCheck(Trace& trace, const Filter& filter) : m_trace(trace), m_filter(filter) {}
+  HealthCheck(Trace& trace, const Filter& filter, const EventFilter& kept)
+      : m_trace(trace), m_filter(filter), m_kept(kept) {}
 
   Status run() {
     checkFile();
@@ -155,17 +156,25 @@ class HealthCheck {
   // What the profiler says that it cost: ranges in a domain of their own.
   Status checkOverhead() {
     auto rows = m_trace.query(
-        "SELECT process_id, count(*), total(duration_ns) FROM main.range WHERE domain_id IN"
-        " (SELECT id FROM main.string WHERE text IN ('profiler overhead', 'overhead')) GROUP BY process_id");
+        "SELECT process_id, start_ns, coalesce(duration_ns, 0) FROM main.range WHERE domain_id IN"
+        " (SELECT id FROM main.string WHERE text IN ('profiler overhead', 'overhead'))");
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
     bool isRecorded = false;
+    std::map<ProcessId, std::pair<int64_t, double>> sums;  // times, ns
     while (row.next()) {
       isRecorded = true;
-      const Process* process = m_trace.process(row.id<ProcessId>(0));
-      if (!process || !isWanted(*process)) continue;
-      m_findings.push_back({process->id, "profiler_overhead", "", Severity::Info, row.real(2), "ns",
-                            fmt::format("The profiler was busy {} times, for this long in sum.", row.integer(1))});
+      const auto process = row.id<ProcessId>(0);
+      if (!m_kept.keepsOnHost(process, row.time(1))) continue;
+      auto& [count, ns] = sums[process];
+      ++count;
+      ns += row.real(2);
+    }
+    for (const Process& process : m_trace.processes()) {
+      const auto mine = sums.find(process.id);
+      if (mine == sums.end() || !isWanted(process)) continue;
+      m_findings.push_back({process.id, "profiler_overhead", "", Severity::Info, mine->second.second, "ns",
+                            fmt::format("The profiler was busy {} times, for this long in sum.", mine->second.first)});
     }
     if (!isRecorded) {
       m_findings.push_back({std::nullopt, "profiler_overhead", "", Severity::CannotSay, std::nullopt, "ns",
@@ -182,10 +191,11 @@ class HealthCheck {
     std::unordered_map<ProcessId, Counts> counts;
     Correlations worked;
     const Status read = forEachLaunchedWork(m_trace, classifier.value(), calls.value(), [&](const LaunchedWork& work) {
+      worked[work.process].insert(work.correlation);
+      if (!m_kept.keepsOnGpu(work.process, work.time.start)) return;
       Counts& mine = counts[work.process];
       ++mine.gpuEvents;
       mine.withoutLaunch += work.call == nullptr;
-      worked[work.process].insert(work.correlation);
     });
     if (!read.ok()) return read.error();
     auto untimed = m_trace.query(
@@ -199,6 +209,7 @@ class HealthCheck {
     auto launches = loadLaunchCalls(m_trace);
     if (!launches.ok()) return launches.error();
     for (const LaunchCall& call : launches.value()) {
+      if (!m_kept.keepsOnHost(call.process, call.start)) continue;
       Counts& mine = counts[call.process];
       ++mine.launches;
       mine.launchesWithoutWork += !worked[call.process].count(call.correlation);
@@ -222,7 +233,8 @@ class HealthCheck {
                                         counts.withoutLaunch, timed)});
     } else {
       m_findings.push_back({process, "launched_work", "", Severity::CannotSay, std::nullopt, "%",
-                            "The process has no GPU events with usable times."});
+                            m_filter.isWholeTime() ? "The process has no GPU events with usable times."
+                                                   : "The process has no GPU events there."});
     }
     if (counts.launches > 0) {
       m_findings.push_back({process, "launches_with_work", "", judge(counts.launchesWithoutWork, counts.launches),
@@ -230,6 +242,7 @@ class HealthCheck {
                             fmt::format("{} of {} successful launch calls have no GPU event in the trace.",
                                         counts.launchesWithoutWork, counts.launches)});
     }
+    if (!m_filter.isWholeTime()) return;  // what has no time is in no part of it
     m_findings.push_back({process, "untimed_events", "", counts.untimed > 0 ? Severity::Warning : Severity::Ok,
                           static_cast<double>(counts.untimed), "events",
                           "GPU events without a usable time are counted but left out of all times."});
@@ -237,6 +250,7 @@ class HealthCheck {
 
   Trace& m_trace;
   const Filter& m_filter;
+  const EventFilter& m_kept;
   std::vector<HealthFinding> m_findings;
 };
 
@@ -262,12 +276,18 @@ const char* nameOf(Severity severity) {
 }
 
 Result<std::vector<HealthFinding>> checkHealth(Trace& trace, const Filter& filter) {
-  HealthCheck check(trace, filter);
+  auto kept = EventFilter::load(trace, filter);
+  if (!kept.ok()) return kept.error();
+  HealthCheck check(trace, filter, kept.value());
   if (const Status done = check.run(); !done.ok()) return done.error();
   return check.take();
 }
 
 Result<std::vector<StepCoverage>> measureCoverage(Trace& trace, const Filter& filter) {
+  Filter times = filter;
+  times.step.reset();
+  auto kept = EventFilter::load(trace, times);
+  if (!kept.ok()) return kept.error();
   std::map<ProcessId, std::vector<StepSpan>> steps;
   auto rows = trace.query("SELECT process_id, step, start_ns, duration_ns FROM steps WHERE duration_ns IS NOT NULL");
   if (!rows.ok()) return rows.error();
@@ -330,7 +350,8 @@ Result<std::vector<StepCoverage>> measureCoverage(Trace& trace, const Filter& fi
   for (const Process& process : trace.processes()) {
     if (filter.rank && process.rank != filter.rank) continue;
     for (const StepSpan& step : steps[process.id]) {
-      if (!filter.step || step.number == *filter.step) result.push_back(step.coverage);
+      if (filter.step && step.number != *filter.step) continue;
+      if (kept.value().keepsOnHost(process.id, step.host.start)) result.push_back(step.coverage);
     }
   }
   return result;

@@ -25,11 +25,13 @@ struct HealthFinding {
   std::string message;
 };
 
-// Of the whole recording; with filter.rank only that rank's processes and the file's own findings. Errors first.
+// What is wrong with the file, the ranks, the plugins, and the diagnostics are of the whole recording; what the
+// profiler cost and how much GPU work is tied to its launch are of the filter's time. With a rank only its processes
+// and the file's own findings. Errors first.
 [[nodiscard]] Result<std::vector<HealthFinding>> checkHealth(Trace& trace, const Filter& filter);
 
 // How much of a step's GPU work is known to belong to it. Work belongs to the step in whose host range its launch call
-// began.
+// began. A filter keeps the steps that begin inside it.
 struct StepCoverage {
   ProcessId process;
   std::optional<int64_t> step;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyzer/analyses/device_events.h"
+#include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/launches.h"
 #include "analyzer/analyses/tracelens_gemm.h"
 #include "analyzer/analyses/tracelens_grid.h"
@@ -47,12 +48,10 @@ TraceLensTimeline timelineOf(Work work) {
 }
 
 AnalysisRows timelineRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "tracelens_gpu_timeline"); !whole.ok()) return whole.error();
-  auto timelines = traceLensTimelines(trace);
+  auto timelines = traceLensTimelines(trace, filter);
   if (!timelines.ok()) return timelines.error();
   std::vector<CellRow> rows;
   for (const TraceLensTimeline& one : timelines.value()) {
-    if (filter.rank && one.rank != filter.rank) continue;
     const std::pair<const char*, double> times[] = {{"computation_time", one.computation},
                                                     {"exposed_comm_time", one.exposedCommunication},
                                                     {"exposed_memcpy_time", one.exposedCopies},
@@ -75,7 +74,9 @@ constexpr AnalysisTable kTables[] = {
 
 }  // namespace
 
-Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace) {
+Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace, const Filter& filter) {
+  auto kept = EventFilter::load(trace, filter);
+  if (!kept.ok()) return kept.error();
   auto rocm = processesOnRocm(trace);
   if (!rocm.ok()) return rocm.error();
   auto launches = LaunchIndex::load(trace);
@@ -85,6 +86,7 @@ Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace) {
   std::vector<TraceLensTimeline> result;
   std::vector<Work> work;
   for (const DeviceTimeline& device : devices.value()) {
+    if (filter.rank && device.rank != filter.rank) continue;
     if (result.empty() || result.back().process != device.process) {
       result.emplace_back().process = device.process;
       result.back().rank = device.rank;
@@ -94,6 +96,7 @@ Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace) {
     const bool isRocm = rocm.value().count(device.process) > 0;
     for (const DeviceEvent& event : device.events) {
       if (!launches.value().find(device.process, event.correlation)) continue;
+      if (!kept.value().keepsOnGpu(device.process, event.time.start)) continue;
       if (event.table == WorkKind::Set) {
         if (!isRocm) work.back().computation.push_back(grid(event.time));
       } else if (event.kind == GpuEventKind::Communication) {

@@ -18,8 +18,8 @@ struct TraceLensTimeline {
   double busy = 0, idle = 0, total = 0, communication = 0, copies = 0;  // ms
 };
 
-// Processes with GPU work that counts, in order of rank.
-[[nodiscard]] Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace);
+// Processes with GPU work that counts, in order of rank. With a filter as if the trace held only what begins inside it.
+[[nodiscard]] Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace, const Filter& filter = {});
 
 [[nodiscard]] std::span<const AnalysisTable> traceLensTables() noexcept;
 

@@ -11,6 +11,7 @@
 
 #include "analyzer/analyses/device_events.h"
 #include "analyzer/analyses/hta/hta_statistics.h"
+#include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/tracelens_grid.h"
 
 namespace plumb {
@@ -111,9 +112,10 @@ struct Operators {
   std::vector<Product> products;
 };
 
-Result<Operators> loadOperators(Trace& trace) {
+Result<Operators> loadOperators(Trace& trace, const EventFilter& kept) {
   auto rows = trace.query(
-      "SELECT o.id, o.parent_id, o.name_id, a.dims_id, a.types_id, a.strides_id FROM operator o"
+      "SELECT o.id, o.parent_id, o.name_id, a.dims_id, a.types_id, a.strides_id, o.process_id, o.start_ns FROM "
+      "operator o"
       " LEFT JOIN operator_argument_set a ON a.id = o.argument_set_id");
   if (!rows.ok()) return rows.error();
   Operators result;
@@ -122,7 +124,7 @@ Result<Operators> loadOperators(Trace& trace) {
   while (row.next()) {
     Operator& one = result.byId[row.integer(0)];
     one.parent = row.integer(1);
-    if (row.isNull(3)) continue;
+    if (row.isNull(3) || !kept.keepsOnHost(row.id<ProcessId>(6), row.time(7))) continue;
     const auto [product, isNew] =
         known.try_emplace({row.integer(2), row.integer(3), row.integer(4), row.integer(5)}, size_t{0});
     if (isNew) {
@@ -190,8 +192,9 @@ void append(CellRow& row, const hta::Description& d) {
 }  // namespace
 
 AnalysisRows traceLensGemmRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "tracelens_gemm"); !whole.ok()) return whole.error();
-  auto operators = loadOperators(trace);
+  auto kept = EventFilter::load(trace, filter);
+  if (!kept.ok()) return kept.error();
+  auto operators = loadOperators(trace, kept.value());
   if (!operators.ok()) return operators.error();
   auto calls = collectCalls(trace, operators.value());
   if (!calls.ok()) return calls.error();

@@ -15,7 +15,7 @@ inline constexpr const char* kTraceLensGemmColumns =
     " std_tb_per_s REAL, min_tb_per_s REAL, max_tb_per_s REAL, mean_tflops_per_s REAL, median_tflops_per_s REAL,"
     " std_tflops_per_s REAL, min_tflops_per_s REAL, max_tflops_per_s REAL";
 
-// By rank, the longest total first.
+// By rank, the longest total first; of operators that begin inside the filter.
 [[nodiscard]] AnalysisRows traceLensGemmRows(Trace& trace, const Filter& filter);
 
 }  // namespace plumb

@@ -9,6 +9,7 @@
 
 #include "analyzer/advice/advice.h"
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/compare/diff.h"
 #include "analyzer/compare/gate.h"
@@ -155,9 +156,19 @@ void printComparisonAsJson(const compare::Comparison& comparison) {
           .dump(2));
 }
 
+// Adds to a value that is NULL why the first report or analysis in its SQL that says so has no rows.
+void explainNull(Trace& trace, compare::GateResult& result) {
+  if (result.nullValue.empty()) return;
+  Report asked;
+  asked.sql = result.nullValue;
+  std::string why = whyEmpty(trace, asked, {});
+  while (why.ends_with('.')) why.pop_back();
+  result.detail += why.empty() ? fmt::format(": {}", result.nullValue) : fmt::format(" ({})", why);
+}
+
 // Prints what came out and returns the exit code.
 int printGate(const std::vector<compare::GateResult>& results) {
-  size_t failed = 0, broken = 0;
+  size_t failed = 0, broken = 0, skipped = 0;
   for (const compare::GateResult& result : results) {
     if (!result.error.empty()) {
       ++broken;
@@ -166,10 +177,16 @@ int printGate(const std::vector<compare::GateResult>& results) {
       continue;
     }
     failed += result.passed ? 0 : 1;
-    fmt::print("{}  {}{}\n", result.passed ? "pass" : "FAIL", escaped(result.name),
+    skipped += result.isSkipped ? 1 : 0;
+    fmt::print("{}  {}{}\n",
+               result.isSkipped ? "skip"
+               : result.passed  ? "pass"
+                                : "FAIL",
+               escaped(result.name),
                result.detail.empty() ? std::string() : fmt::format(": {}", escaped(result.detail)));
   }
-  fmt::print("{} of {} checks passed{}\n", results.size() - failed - broken, results.size(),
+  fmt::print("{} of {} checks passed{}{}\n", results.size() - failed - broken - skipped, results.size(),
+             skipped == 0 ? std::string() : fmt::format(", {} {} not apply", skipped, skipped == 1 ? "does" : "do"),
              broken == 0 ? std::string() : fmt::format(", {} could not be run", broken));
   return broken > 0 ? kBadInput : failed > 0 ? kFailed : kDone;
 }
@@ -245,7 +262,14 @@ int runCheck(const CheckArguments& arguments) {
                      ? compare::checkYamlRules(opened.value(), baseline ? &*baseline : nullptr, arguments.rules, limit)
                      : compare::checkSqlRules(opened.value(), arguments.rules, limit);
   if (!results.ok()) return complain(results.error().message, kBadInput);
-  return finish(printGate(results.value()));
+  for (compare::GateResult& result : results.value()) explainNull(opened.value(), result);
+  const int code = printGate(results.value());
+  if (baseline && std::ranges::none_of(results.value(), &compare::GateResult::comparesRuns)) {
+    complain(fmt::format("Nothing was compared with {}: no rule of {} has max_slowdown_pct{}.", arguments.baseline,
+                         arguments.rules, isYaml ? "" : ", which only .yaml rules can have"),
+             kDone);
+  }
+  return finish(code);
 }
 
 }  // namespace plumb::cli

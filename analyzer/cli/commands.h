@@ -24,6 +24,7 @@ struct ReportArguments {
   std::vector<std::string> peaks;  // "network=450GB/s": see analyses/peaks.h
   std::string definition;          // see reports/definitions.h; "": ours
   Format format = Format::Table;
+  bool isWide = false;  // a table keeps all its columns
   ReportRequest request;
   std::vector<std::string> folders;  // users' reports
 };

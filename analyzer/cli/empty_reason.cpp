@@ -23,7 +23,7 @@ struct Source {
 };
 constexpr Source kSources[] = {
     {{"collective", "communicator", "straggler", "communication_matrix"}, "collective", "collective", "nccl"},
-    {{"allocation", "analysis_memory", "fragmentation", nullptr}, "allocation", "allocation", "memory"},
+    {{"allocation", "analysis_memory", "report_memory", "fragmentation"}, "allocation", "allocation", "memory"},
     {{"memory_copy", "memory_set", "copies", nullptr}, "memory_copy", "copy", "cupti"},
     {{"synchronization", nullptr, nullptr, nullptr}, "synchronization", "synchronization", "cupti"},
     {{"counter", nullptr, nullptr, nullptr}, "counter_sample", "counter", "cupti"},

@@ -126,7 +126,8 @@ void describeJudgements(CLI::App& app, Arguments& arguments) {
       "In .sql a statement with a column 'passed' holds when it is true in every row; any other holds when it finds "
       "no\n"
       "row. In .yaml: rules: [{name: step time, value: SELECT …, max: 120ms}, {name: no slower, max_slowdown_pct: "
-      "3}].\n"
+      "3}];\n"
+      "`when: SELECT …` beside them says which runs a rule is about: of others (0 or NULL) it is skipped.\n"
       "Exit code: 0 all hold, 1 one does not, 2 a rule could not be run (the others were), or the rules or the file "
       "cannot\n"
       "be read.\n"
@@ -171,8 +172,12 @@ void describe(CLI::App& app, Arguments& arguments) {
       ->allow_extra_args(false);
   report->add_flag("--list", arguments.list, "list the reports");
   report->add_flag("--columns", arguments.columns, "describe the columns of NAME, and which filters it takes");
+  report->add_flag("--wide", arguments.report.isWide,
+                   "a table with all columns and whole texts, however long its lines");
   addFormat(report, arguments.report.format);
   report->footer(
+      "A table is made to fit the terminal (COLUMNS; 160 characters in a pipe) and says what it left out. Of several\n"
+      "reports, csv has a line `# NAME` before each and json an object by name.\n"
       "A report is an .sql file; your own go into ~/.config/plumb/reports or a folder named by PLUMB_REPORTS.\n"
       "Example: plumb report collectives run.sqlite --format json");
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analyzer/cli/table_fit.h"
 #include "analyzer/cli/text.h"
 
 namespace plumb::cli {
@@ -51,8 +52,6 @@ std::string csvField(const std::string& text) {
   quoted += '"';
   return quoted;
 }
-
-std::string jsonText(std::string_view text) { return nlohmann::json(repaired(text)).dump(); }
 
 std::string jsonCell(const Statement& row, int column) {
   switch (row.type(column)) {
@@ -180,8 +179,8 @@ Headers headersOf(const Statement& rows, const std::vector<ReportColumn>& column
   return headers;
 }
 
-// A cell of Markdown: characters that would become markup or end the cell are kept as they are with a backslash.
-std::string markdownCell(const std::string& text) {
+// Characters that would become markup or end a cell are kept as they are with a backslash.
+std::string markdownCell(std::string_view text) {
   const auto isWord = [&](size_t i) {
     return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || (text[i] & 0x80) != 0);
   };
@@ -323,23 +322,88 @@ Result<int64_t> writeMarkdown(Statement& rows, const std::vector<ReportColumn>& 
   return reader.count();
 }
 
-Result<int64_t> writeTable(Statement& rows, const std::vector<ReportColumn>& columns, std::FILE* out) {
-  BlockReader reader(rows, columns);
-  while (const TextRows* block = reader.next()) {
-    std::vector<TextTable::Align> aligns;
-    for (size_t i = 0; i < block->isText.size(); ++i) {
-      if (block->isShown[i]) aligns.push_back(block->isText[i] ? TextTable::Align::Left : TextTable::Align::Right);
-    }
-    TextTable table(reader.shown(reader.headers().texts), aligns);
-    for (const auto& row : block->cells) table.add(reader.shown(row));
-    if (Status done = put(table.text(), out); !done.ok()) return done.error();
+// The columns and texts of one block that a line has room for.
+TableFit fitBlock(const BlockReader& reader, const TextRows& block, const std::vector<std::string>& names,
+                  size_t most) {
+  std::vector<FitColumn> columns;
+  for (size_t i = 0; i < names.size(); ++i) {
+    FitColumn& column = columns.emplace_back();
+    column.name = names[i];
+    column.header = column.width = width(reader.headers().texts[i]);
+    column.isText = block.isText[i];
+    column.isShown = block.isShown[i];
+    for (const auto& row : block.cells) column.width = std::max(column.width, width(row[i]));
   }
-  if (Status status = reader.status(); !status.ok()) return status.error();
-  if (Status done = put(reader.count() == 0 ? "no rows\n" : reader.leftOut(), out); !done.ok()) return done.error();
-  return reader.count();
+  return fitTable(columns, most);
 }
 
+// A table whose lines have at most so many characters, and what that cost.
+class TableWriter {
+ public:
+  TableWriter(Statement& rows, const std::vector<ReportColumn>& columns, size_t most)
+      : m_reader(rows, columns), m_names(columnNames(rows)), m_most(columns.empty() ? SIZE_MAX : most) {}
+
+  Result<int64_t> write(std::FILE* out) {
+    while (const TextRows* block = m_reader.next()) {
+      if (m_fit.isShown.empty()) m_fit = fitBlock(m_reader, *block, m_names, m_most);
+      if (Status done = put(textOf(*block), out); !done.ok()) return done.error();
+      m_emptyNote = m_reader.leftOut();
+      noteDropped(*block);
+    }
+    if (Status status = m_reader.status(); !status.ok()) return status.error();
+    if (Status done = put(m_reader.count() == 0 ? "no rows\n" : m_emptyNote + costs(), out); !done.ok())
+      return done.error();
+    return m_reader.count();
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> chosen(const std::vector<std::string>& cells, bool isCut) {
+    std::vector<std::string> result;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (!m_fit.isShown[i]) continue;
+      const bool isLong = isCut && width(cells[i]) > m_fit.longest[i] && m_isText[i];
+      m_hasCut |= isLong;
+      result.push_back(isLong ? shortened(cells[i], m_fit.longest[i]) : cells[i]);
+    }
+    return result;
+  }
+  [[nodiscard]] std::string textOf(const TextRows& block) {
+    m_isText = block.isText;
+    std::vector<TextTable::Align> aligns;
+    for (size_t i = 0; i < block.isText.size(); ++i) {
+      if (m_fit.isShown[i]) aligns.push_back(block.isText[i] ? TextTable::Align::Left : TextTable::Align::Right);
+    }
+    TextTable table(chosen(m_reader.headers().texts, false), aligns);
+    for (const auto& row : block.cells) table.add(chosen(row, true));
+    return table.text();
+  }
+  void noteDropped(const TextRows& block) {
+    if (!m_dropped.empty()) return;
+    for (size_t i = 0; i < m_names.size(); ++i) {
+      if (block.isShown[i] && !m_fit.isShown[i])
+        m_dropped += (m_dropped.empty() ? "" : ", ") + m_reader.headers().texts[i];
+    }
+  }
+  [[nodiscard]] std::string costs() const {
+    if (m_dropped.empty() && !m_hasCut) return {};
+    return fmt::format("to fit {} columns, {}{}{}: --wide or --format csv has all\n", m_most,
+                       m_hasCut ? "texts were cut" : "", m_hasCut && !m_dropped.empty() ? " and " : "",
+                       m_dropped.empty() ? "" : "left out: " + m_dropped);
+  }
+
+  BlockReader m_reader;
+  std::vector<std::string> m_names;
+  size_t m_most;
+  TableFit m_fit;  // that of the first block
+  std::vector<bool> m_isText;
+  bool m_hasCut = false;
+  std::string m_dropped, m_emptyNote;
+};
+
 }  // namespace
+
+std::string jsonText(std::string_view text) { return nlohmann::json(repaired(text)).dump(); }
+std::string markdownText(std::string_view text) { return markdownCell(escaped(text)); }
 
 std::string TextTable::text(size_t indent) const {
   std::vector<size_t> widths;
@@ -363,7 +427,8 @@ std::string TextTable::text(size_t indent) const {
   return result;
 }
 
-Result<int64_t> writeRows(Statement& rows, Format format, const std::vector<ReportColumn>& columns, std::FILE* out) {
+Result<int64_t> writeRows(Statement& rows, Format format, const std::vector<ReportColumn>& columns, std::FILE* out,
+                          size_t width) {
   const auto write = [&] {
     switch (format) {
       case Format::Csv:
@@ -375,7 +440,7 @@ Result<int64_t> writeRows(Statement& rows, Format format, const std::vector<Repo
       case Format::Table:
         break;
     }
-    return writeTable(rows, columns, out);
+    return TableWriter(rows, columns, width).write(out);
   };
   auto written = write();
   if (written.ok() && std::fflush(out) != 0) return writeError();

@@ -2,8 +2,10 @@
 // Rows of a statement as a table for people, CSV (RFC 4180), JSON (an array of objects; integers are exact) or a table
 // of GitHub's Markdown.
 #pragma once
+#include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/reports/reports.h"
@@ -17,9 +19,14 @@ enum class Format { Table, Csv, Json, Markdown };
 // shows "1.2 ms" instead of 1200000; CSV and JSON always have the plain numbers. They are written
 // row by row; a table needs the widths and is laid out in blocks of rows. No row at all is "no rows" in a table.
 // Of a report (with `columns`), a table and Markdown leave out the columns that are empty in every row and cut very
-// long names, and say so below.
+// long names; a table also cuts and leaves out what makes its lines longer than `width` (table_fit.h). They say so
+// below.
 [[nodiscard]] Result<int64_t> writeRows(Statement& rows, Format format, const std::vector<ReportColumn>& columns,
-                                        std::FILE* out);
+                                        std::FILE* out, size_t width = SIZE_MAX);
+
+// A text as JSON has it, with its quotes; and as Markdown, harmless.
+[[nodiscard]] std::string jsonText(std::string_view text);
+[[nodiscard]] std::string markdownText(std::string_view text);
 
 // A table of texts: columns as wide as they need, numbers to the right.
 class TextTable {

@@ -18,6 +18,7 @@
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/progress.h"
+#include "analyzer/cli/table_fit.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/reports/definitions.h"
 #include "analyzer/reports/reports.h"
@@ -53,7 +54,8 @@ Outcome printReport(Trace& trace, const ReportArguments& arguments, const Report
     progress.emplace(trace.database());
     progress->begin("report " + escaped(report.name));
   }
-  const auto written = writeRows(statement.value(), arguments.format, report.columns, out);
+  const auto written =
+      writeRows(statement.value(), arguments.format, report.columns, out, arguments.isWide ? SIZE_MAX : lineWidth());
   progress.reset();
   if (!written.ok()) {
     // A report with filters of its own says only now what it does not find.
@@ -73,13 +75,13 @@ void printHeading(const Report& report, Format format, bool isFirst) {
       fmt::print("{}{}\n", isFirst ? "" : "\n", escaped(report.title));
       break;
     case Format::Markdown:
-      fmt::print("{}## {}\n\n", isFirst ? "" : "\n", escaped(report.title));
+      fmt::print("{}## {}\n\n", isFirst ? "" : "\n", markdownText(report.title));
       break;
     case Format::Csv:
-      fmt::print("{}# {}\n", isFirst ? "" : "\n", report.name);
+      fmt::print("{}# {}\r\n", isFirst ? "" : "\r\n", escaped(report.name));
       break;
     case Format::Json:
-      fmt::print("{}\"{}\":\n", isFirst ? "{" : ",\n", report.name);
+      fmt::print("{}{}:\n", isFirst ? "{" : ",\n", jsonText(report.name));
       break;
   }
 }
@@ -183,6 +185,7 @@ int describeReport(const std::string& name, const std::vector<std::string>& fold
       table.add({escaped(column.name), escaped(column.unit), escaped(column.description)});
     }
     fmt::print("{}\nFilters: {}\n", table.text(), report.optionList());
+    for (const std::string& line : report.refusalLines()) fmt::print("  {}\n", escaped(line));
     if (!report.by.empty()) {
       std::string values;
       for (const std::string& value : report.by) {

@@ -16,68 +16,22 @@
 #include "analyzer/analyses/memory.h"
 #include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/steps.h"
-#include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/analyses/top_kernels.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/shares.h"
+#include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb::cli {
 namespace {
 
-constexpr size_t kTextWidth = 98;
+constexpr size_t kCommandWidth = 86;
 constexpr size_t kTopKernels = 10;
 constexpr size_t kCollectiveRows = 10;
 constexpr auto kLeft = TextTable::Align::Left;
 constexpr auto kRight = TextTable::Align::Right;
-
-class Page {
- public:
-  Page(bool inColour, Progress& progress) : m_inColour(inColour), m_progress(progress) {}
-  void heading(const std::string& title, const std::string& note = "") {
-    m_progress.clear();
-    fmt::print("\n{}{}{}{}\n", m_inColour ? "\033[1m" : "", title, m_inColour ? "\033[0m" : "",
-               note.empty() ? "" : "  " + note);
-  }
-  void line(const std::string& text) { fmt::print("  {}\n", text); }
-  // Filled to the page's width; the text is the program's own or escaped.
-  void paragraph(const std::string& text, const std::string& indent = "  ") {
-    std::string current = indent;
-    size_t at = 0;
-    while (at < text.size()) {
-      const size_t end = std::min(text.find(' ', at), text.size());
-      const std::string word = text.substr(at, end - at);
-      if (width(current) + width(word) + 1 > kTextWidth && current.size() > indent.size()) {
-        fmt::print("{}\n", current);
-        current = indent;
-      }
-      if (current.size() > indent.size()) current += ' ';
-      current += word;
-      at = end + 1;
-    }
-    if (current.size() > indent.size()) fmt::print("{}\n", current);
-  }
-  void table(const TextTable& table) { fmt::print("{}", table.text(2)); }
-
- private:
-  bool m_inColour;
-  Progress& m_progress;
-};
-
-// For a column of ranks: "3", or "pid 4711" for a process without one.
-std::string rankText(const Trace& trace, ProcessId id) {
-  const Process* process = trace.process(id);
-  if (!process) return "?";
-  return process->rank ? fmt::format("{}", *process->rank) : fmt::format("pid {}", process->pid);
-}
-
-// In a sentence: "rank 3", or "train (pid 4711)".
-std::string whoText(const Trace& trace, ProcessId id) {
-  const Process* process = trace.process(id);
-  return process ? shortened(escaped(process->label()), 40) : "?";
-}
 
 // A table's cell for each of the parts of a whole: "12.3 ms  45.6 %". The shares add up to 100.0 %.
 void addShares(std::vector<std::string>& row, const std::vector<Duration>& parts) {
@@ -93,7 +47,7 @@ void addShares(std::vector<std::string>& row, const std::vector<Duration>& parts
 void writeProcesses(Page& page, Trace& trace) {
   const TraceInfo& info = trace.info();
   fmt::print("{}\n", escaped(trace.path()));
-  if (!info.command.empty()) page.line(fmt::format("command   {}", shortened(escaped(info.command), kTextWidth - 12)));
+  if (!info.command.empty()) page.line(fmt::format("command   {}", shortened(escaped(info.command), kCommandWidth)));
   if (!info.complete) {
     page.paragraph(
         "This file is not complete: it is still being recorded, or its recorder was killed. What follows is what it "
@@ -313,63 +267,6 @@ Status writeCollectives(Page& page, Trace& trace) {
   return Unit{};
 }
 
-// Only of files that hold the states of collectives: dumps of a flight recorder.
-Status writeStuck(Page& page, Trace& trace) {
-  auto analysis = analyzeStuckCollectives(trace);
-  if (!analysis.ok()) return analysis.error();
-  if (!analysis.value().hasStates) return Unit{};
-  page.heading("Stuck collectives");
-  const auto& found = analysis.value().collectives;
-  if (found.empty()) {
-    page.line("None: every collective that is in the file has completed.");
-    return Unit{};
-  }
-  std::string suspects;
-  for (const StuckAnalysis::Suspect& suspect : analysis.value().suspects) {
-    suspects += fmt::format("{}rank {} ({} group{})", suspects.empty() ? "" : ", ", suspect.rank, suspect.groups,
-                            suspect.groups == 1 ? "" : "s");
-  }
-  if (!suspects.empty()) page.paragraph(fmt::format("Missing, by the groups that wait for them: {}.", suspects));
-  TextTable table({"state", "group", "operation", "number", "missing ranks", "waiting ranks"},
-                  {kLeft, kLeft, kLeft, kRight, kLeft, kLeft});
-  constexpr size_t kMost = 10;
-  for (size_t i = 0; i < std::min(found.size(), kMost); ++i) {
-    const StuckCollective& stuck = found[i];
-    table.add({std::string(nameOf(stuck.kind)),
-               shortened(escaped(fmt::format("{} {}", stuck.group, stuck.description)), 32),
-               shortened(escaped(stuck.operation), 24), fmt::format("{}", stuck.sequence),
-               stuck.missing.empty() ? "-" : shortened(rankList(stuck.missing), 16),
-               stuck.waiting.empty() ? "-" : shortened(rankList(stuck.waiting), 16)});
-  }
-  page.table(table);
-  if (found.size() > kMost) page.line(fmt::format("and {} more: plumb report stuck FILE", found.size() - kMost));
-  page.paragraph(
-      "held back: other ranks completed it, the missing ones did not; never called: the missing ranks never called it; "
-      "waiting: all called it and none completed it. Reasons: plumb report stuck FILE");
-  return Unit{};
-}
-
-// What nccl-tests reached, where its output was imported.
-Status writeBenchmarks(Page& page, Trace& trace) {
-  auto rows = trace.query(
-      "SELECT operation, n_ranks, device_name, max(busbw_bytes_per_s), bytes, count(*) FROM collective_benchmarks"
-      " GROUP BY source, operation, n_ranks, device_name ORDER BY source, operation");
-  if (!rows.ok()) return rows.error();
-  TextTable table({"operation", "ranks", "device", "measurements", "best busbw", "at"},
-                  {kLeft, kRight, kLeft, kRight, kRight, kRight});
-  while (rows.value().next()) {
-    Statement& row = rows.value();
-    table.add({shortened(escaped(std::string(row.text(0))), 16), formatCount(row.integer(1)),
-               shortened(escaped(std::string(row.text(2))), 28), formatCount(row.integer(5)),
-               formatPerSecond(row.real(3), "B"), formatBytes(static_cast<double>(row.integer(4)))});
-  }
-  if (Status status = rows.value().status(); !status.ok()) return status;
-  if (table.empty()) return Unit{};
-  page.heading("Benchmarks of collectives", "(nccl-tests; details: plumb report benchmarks FILE)");
-  page.table(table);
-  return Unit{};
-}
-
 Status writeMemory(Page& page, Trace& trace) {
   auto analysis = analyzeMemory(trace);
   if (!analysis.ok()) return analysis.error();
@@ -434,12 +331,14 @@ Status writeRoofline(Page& page, Trace& trace) {
   std::array<Duration, 5> time;
   std::map<std::string, Duration> reasons;  // why nothing can be said
   Duration unknown, all;
+  std::string howToKnow;
   for (const DeviceRoofline& device : devices.value()) {
     for (const RooflinePoint& point : device.points) {
       time[static_cast<size_t>(point.verdict)] += point.duration;
       if (point.verdict == Verdict::CannotSay) reasons[point.reason] += point.duration;
     }
     unknown += device.unknownDuration;
+    howToKnow = device.howToKnowFlops;
     all += device.knownDuration + device.unknownDuration;
   }
   if (all.ns() == 0) return Unit{};
@@ -458,29 +357,11 @@ Status writeRoofline(Page& page, Trace& trace) {
       text +
       ". Memory-bound: above 75 % of the memory roof and below 25 % of the compute roof; compute-bound: above 75 % "
       "and below 50 %; else the larger if above 60 %, else latency-bound. Details: plumb report roofline FILE");
+  constexpr int64_t kMuch = 4;  // a quarter of the time
+  if (unknown.ns() > all.ns() / kMuch) page.paragraph(fmt::format("FLOPs: {}.", howToKnow));
   const auto reason = std::max_element(reasons.begin(), reasons.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (reason != reasons.end()) page.paragraph(fmt::format("Cannot say, mostly because {}.", escaped(reason->first)));
-  return Unit{};
-}
-
-Status writeDiagnostics(Page& page, Trace& trace) {
-  auto diagnostics = trace.diagnostics();
-  if (!diagnostics.ok()) return diagnostics.error();
-  if (diagnostics.value().empty()) return Unit{};
-  page.heading("Diagnostics");
-  constexpr size_t kMost = 20;
-  for (size_t i = 0; i < std::min(diagnostics.value().size(), kMost); ++i) {
-    const Diagnostic& d = diagnostics.value()[i];
-    const std::string who = d.process ? fmt::format(", {}", whoText(trace, *d.process)) : "";
-    const std::string times = d.count > 1 ? fmt::format(" ({} times)", formatCount(d.count)) : "";
-    page.paragraph(
-        fmt::format("{} [{}{}]: {}{}", escaped(d.severity), escaped(d.lane), who, escaped(d.message), times));
-  }
-  if (diagnostics.value().size() > kMost) {
-    page.line(
-        fmt::format("and {} more: plumb query FILE \"SELECT * FROM diagnostics\"", diagnostics.value().size() - kMost));
-  }
   return Unit{};
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -23,25 +24,46 @@ namespace {
 
 constexpr uintmax_t kMostBytes = 16 << 20;
 
-GateResult brokenRule(const std::string& name, const Error& error) { return {name, false, {}, error.message}; }
+GateResult outcomeOf(const std::string& name, bool passed, std::string detail) {
+  GateResult result;
+  result.name = name;
+  result.passed = passed;
+  result.detail = std::move(detail);
+  return result;
+}
+GateResult brokenRule(const std::string& name, const Error& error) {
+  GateResult result = outcomeOf(name, false, {});
+  result.error = error.message;
+  return result;
+}
 
 std::string valueAt(const Statement& row, int column) {
   return row.isNull(column) ? "NULL" : std::string(row.text(column));
 }
 
-// "1200000 = 1.20 ms": with the unit that the column's name ends in, or that a rule's limit has.
+// "1.20 ms (1200000 ns)": in the unit that the column's name ends in, or that a rule's limit has.
 std::string measureAt(const Statement& row, int column, std::string_view unit) {
   std::string text = valueAt(row, column);
   const bool isNumber = row.type(column) == ValueType::Integer || row.type(column) == ValueType::Real;
   if (!isNumber) return text;
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
   const double value = row.real(column);
-  if (unit == "ns" && std::abs(value) >= 1000) text += " = " + cli::formatDuration(value);
-  if (unit == "bytes" && std::abs(value) >= 1024) text += " = " + cli::formatBytes(value);
-  return text;
+  if (unit == "ns" && std::abs(value) >= 1000) return fmt::format("{} ({} ns)", cli::formatDuration(value), text);
+  if (unit == "bytes" && std::abs(value) >= 1024) return fmt::format("{} ({} bytes)", cli::formatBytes(value), text);
+  return unit.empty() ? text : fmt::format("{} {}", text, unit);
 }
+// Of "span_ns", and of functions that keep the unit: "median(span_ns)".
 std::string_view unitOf(std::string_view column) {
+  for (const std::string_view function : {"min(", "max(", "sum(", "total(", "avg(", "median("}) {
+    if (!column.starts_with(function) || !column.ends_with(')')) continue;
+    column = column.substr(function.size(), column.size() - function.size() - 1);
+    break;
+  }
   if (column.ends_with("_ns")) return "ns";
   return column == "bytes" || column.ends_with("_bytes") ? "bytes" : "";
+}
+bool isName(std::string_view column) {
+  return std::ranges::all_of(column, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 // "a = 1, b = x"
@@ -95,7 +117,7 @@ Result<std::vector<GateResult>> runStatement(Statement& row, const std::string& 
   }
   std::vector<GateResult> results;
   if (passed < 0) {
-    GateResult result{name, true, {}, {}};
+    GateResult result = outcomeOf(name, true, {});
     int64_t wrong = 0;
     while (row.next()) {
       if (wrong++ == 0) result.detail = rowText(row);
@@ -106,12 +128,12 @@ Result<std::vector<GateResult>> runStatement(Statement& row, const std::string& 
   } else {
     while (row.next()) {
       const bool good = !row.isNull(passed) && row.integer(passed) != 0;
-      results.push_back({check >= 0 ? valueAt(row, check) : name, good, good ? std::string() : rowText(row), {}});
+      results.push_back(outcomeOf(check >= 0 ? valueAt(row, check) : name, good, good ? std::string() : rowText(row)));
       if (results.size() > kMostResults) {
         return Error{fmt::format("it gives more than {} rows with a column 'passed'", kMostResults)};
       }
     }
-    if (results.empty()) results.push_back({name, false, "cannot say, because the statement gave no rows", {}});
+    if (results.empty()) results.push_back(outcomeOf(name, false, "cannot say, because the statement gave no rows"));
   }
   if (const Status status = row.status(); !status.ok()) return status.error();
   return results;
@@ -125,39 +147,68 @@ std::string_view unitOfQuantity(std::string_view text) {
 
 struct Limit {
   const char* key;
+  const char* words;
   bool (*holds)(double value, double limit);
 };
-constexpr std::array<Limit, 3> kLimits = {{{"min", [](double value, double limit) { return value >= limit; }},
-                                           {"max", [](double value, double limit) { return value <= limit; }},
-                                           {"equals", [](double value, double limit) { return value == limit; }}}};
+constexpr std::array<Limit, 3> kLimits = {
+    {{"min", "at least", [](double value, double limit) { return value >= limit; }},
+     {"max", "at most", [](double value, double limit) { return value <= limit; }},
+     {"equals", "exactly", [](double value, double limit) { return value == limit; }}}};
 
 Error atNode(const std::string& path, const YAML::Node& node, const std::string& what) {
   return Error{fmt::format("{}, line {}: {}", path, node.Mark().line + 1, what)};
 }
 
+// The single value of a SQL text, on which the statement stays.
+Result<Statement> valueOf(Trace& trace, const YAML::Node& sql, const std::string& path, bool& isNull) {
+  auto prepared = trace.database().prepare(sql.as<std::string>());
+  if (!prepared.ok()) return atNode(path, sql, prepared.error().message);
+  const bool any = prepared.value().next();
+  if (const Status status = prepared.value().status(); !status.ok()) return atNode(path, sql, status.error().message);
+  isNull = !any || prepared.value().isNull(0);
+  return prepared;
+}
+
+// What keeps the rule from being about this run; "" when it is.
+Result<std::string> whyNotApplied(Trace& trace, const YAML::Node& rule, const std::string& path) {
+  const YAML::Node when = rule["when"];
+  if (!when) return std::string();
+  bool isNull = false;
+  auto value = valueOf(trace, when, path, isNull);
+  if (!value.ok()) return value.error();
+  if (!isNull && value.value().real(0) != 0) return std::string();
+  return fmt::format("does not apply, because this gives {}: {}", isNull ? "NULL" : "0", when.as<std::string>());
+}
+
 Result<GateResult> checkValue(Trace& trace, const YAML::Node& rule, const std::string& name, const std::string& path) {
-  auto prepared = trace.database().prepare(rule["value"].as<std::string>());
-  if (!prepared.ok()) return atNode(path, rule["value"], prepared.error().message);
-  Statement& row = prepared.value();
-  GateResult result{name, true, {}, {}};
-  const bool any = row.next();
-  if (const Status status = row.status(); !status.ok()) return atNode(path, rule["value"], status.error().message);
-  if (!any || row.isNull(0)) return GateResult{name, false, "cannot say, because the value is NULL", {}};
+  bool isNull = false;
+  auto found = valueOf(trace, rule["value"], path, isNull);
+  if (!found.ok()) return found.error();
+  if (isNull) {
+    GateResult unknown = outcomeOf(name, false, "cannot say, because the value is NULL");
+    unknown.nullValue = rule["value"].as<std::string>();
+    return unknown;
+  }
+  const Statement& row = found.value();
+  GateResult result = outcomeOf(name, true, {});
   const double value = row.real(0);
-  bool limited = false;
   for (const Limit& limit : kLimits) {
     if (!rule[limit.key]) continue;
-    limited = true;
     const auto text = rule[limit.key].as<std::string>();
     const auto bound = parseQuantity(text);
     if (!bound) return atNode(path, rule[limit.key], fmt::format("'{}' is no number, duration or size", text));
     std::string_view unit = unitOfQuantity(text);
     if (unit.empty()) unit = unitOf(row.columnName(0));
-    result.detail +=
-        fmt::format("{}{} ({} {})", result.detail.empty() ? "" : ", ", measureAt(row, 0, unit), limit.key, text);
+    if (result.detail.empty()) {
+      if (isName(row.columnName(0))) result.detail = fmt::format("{} = ", row.columnName(0));
+      result.detail += measureAt(row, 0, unit) + ", wanted ";
+    } else {
+      result.detail += " and ";
+    }
+    result.detail += fmt::format("{} {}", limit.words, text);
     result.passed = result.passed && limit.holds(value, *bound);
   }
-  if (!limited) return atNode(path, rule, "the rule has a value but neither min, max nor equals");
+  if (result.detail.empty()) return atNode(path, rule, "the rule has a value but neither min, max nor equals");
   return result;
 }
 
@@ -170,15 +221,13 @@ Result<GateResult> checkSlowdown(Trace& trace, Trace* baseline, const YAML::Node
   if (!compared.ok()) return compared.error();
   for (const Difference& row : compared.value().rows) {
     if (row.subject != Subject::Step) continue;
-    if (!row.low || !row.a || *row.a <= 0) return GateResult{name, false, row.verdict, {}};
+    if (!row.low || !row.a || *row.a <= 0) return outcomeOf(name, false, row.verdict);
     const double low = 100 * *row.low / *row.a, high = 100 * *row.high / *row.a;
-    return GateResult{name,
-                      low <= *limit,
-                      fmt::format("step time {:+.2f} % (95 %: {:+.2f} … {:+.2f} %), allowed {:+.2f} %",
-                                  row.changePct.value_or(0), low, high, *limit),
-                      {}};
+    return outcomeOf(name, low <= *limit,
+                     fmt::format("step time {:+.2f} % (95 %: {:+.2f} … {:+.2f} %), allowed {:+.2f} %",
+                                 row.changePct.value_or(0), low, high, *limit));
   }
-  return GateResult{name, false, "cannot say, because one of the runs has no steps", {}};
+  return outcomeOf(name, false, "cannot say, because one of the runs has no steps");
 }
 
 Result<GateResult> checkRule(Trace& trace, Trace* baseline, const YAML::Node& rule, const std::string& name,
@@ -186,14 +235,25 @@ Result<GateResult> checkRule(Trace& trace, Trace* baseline, const YAML::Node& ru
   if (!rule.IsMap()) return atNode(path, rule, "a rule is a map with a name and a value");
   try {
     for (const auto& entry : rule) {
-      static constexpr std::array<std::string_view, 6> kKeys = {"name", "value",  "min",
+      static constexpr std::array<std::string_view, 7> kKeys = {"name", "when",   "value",           "min",
                                                                 "max",  "equals", "max_slowdown_pct"};
       const auto key = entry.first.as<std::string>();
       if (std::ranges::find(kKeys, key) == kKeys.end())
         return atNode(path, entry.first, fmt::format("'{}' is none of {}", key, fmt::join(kKeys, ", ")));
     }
+    auto reason = whyNotApplied(trace, rule, path);
+    if (!reason.ok()) return reason.error();
+    if (!reason.value().empty()) {
+      GateResult skipped = outcomeOf(name, true, std::move(reason).value());
+      skipped.isSkipped = true;
+      return skipped;
+    }
     if (rule["value"]) return checkValue(trace, rule, name, path);
-    if (rule["max_slowdown_pct"]) return checkSlowdown(trace, baseline, rule, name, path);
+    if (rule["max_slowdown_pct"]) {
+      auto compared = checkSlowdown(trace, baseline, rule, name, path);
+      if (compared.ok()) compared.value().comparesRuns = true;
+      return compared;
+    }
     return atNode(path, rule, "the rule has neither a value nor max_slowdown_pct");
   } catch (const YAML::Exception& failure) {  // a list where a text is expected
     return Error{fmt::format("{}, line {}: {}", path, failure.mark.line + 1, failure.msg)};

@@ -9,6 +9,9 @@
 //              max: 120ms            # min, max, equals; numbers, durations (ns us ms s) or sizes (KiB MiB GiB)
 //            - name: not slower than the baseline
 //              max_slowdown_pct: 3   # step time against --baseline; fails only when the whole 95 % interval lies above
+//            - name: memory
+//              when: SELECT count(*) FROM allocations   # 0 or NULL: the rule does not apply to this run
+//              value: …
 // A value that is NULL fails: it cannot be said that the rule holds. A rule that cannot be run (its SQL, its time) says
 // so and the others are checked all the same.
 #pragma once
@@ -24,8 +27,11 @@ namespace plumb::compare {
 struct GateResult {
   std::string name;
   bool passed = false;
-  std::string detail;  // the row that failed, or the value and its limit
-  std::string error;   // a sentence with the place: why the rule could not be run; else empty
+  std::string detail;         // the row that failed, or the value and its limit
+  std::string error;          // a sentence with the place: why the rule could not be run; else empty
+  bool isSkipped = false;     // its `when` says that it does not apply; detail says so
+  std::string nullValue;      // the SQL whose value is NULL, when that is why it failed
+  bool comparesRuns = false;  // it asked for the baseline
 };
 
 inline constexpr std::chrono::milliseconds kRuleTime{300'000};  // of one rule

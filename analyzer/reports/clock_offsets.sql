@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Clock offsets
 -- How far apart are the clocks of the hosts?
+-- no: by: it has one row per host
 -- host: of the processes; empty when the trace does not name it
 -- reference: the host that it is compared with, that of the first rank
 -- processes: of the host
@@ -8,4 +9,4 @@
 -- error_ns (ns): the offset is within +- this
 -- instances: collectives that both hosts took part in
 -- basis: how the error was found: ranks leave a collective after its last arrival, which bounds the offset; or the spread of the ends (5 to 95 %), where no constant offset fits
-SELECT host, reference, processes, offset_ns, error_ns, instances, basis FROM analysis_clock_offsets;
+SELECT host, reference, processes, offset_ns, error_ns, instances, basis FROM analysis_clock_offsets(:rank, :step, :range, :from_ns, :to_ns);

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Counters
 -- Which numbers were sampled over time (device metrics, loss, loss scale), and what were they?
+-- no: by: it has one row per counter, and different counters do not add up
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- name: counter; its unit, where it has one, is part of its name

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Fragmentation
 -- How much memory does the allocator hold without handing it out, and how much of that can serve a large allocation?
+-- no: by: its moments are states of a whole device, which do not add up
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- device: CUDA ordinal; empty when it is not known

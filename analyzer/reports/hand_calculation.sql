@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Memory by hand
 -- How much memory should the model's state take, and how much was measured at the peak?
+-- no: by: its rows are the terms of one sum
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- device: CUDA ordinal; empty when it is not known
@@ -15,4 +16,4 @@
 SELECT rank, pid, device, parameters, sharded_over, component, formula, expected_bytes, measured_bytes,
        measured_bytes - expected_bytes AS difference_bytes,
        100.0 * (measured_bytes - expected_bytes) / nullif(expected_bytes, 0) AS difference_pct
-FROM analysis_hand_calculation(:rank);
+FROM analysis_hand_calculation(:rank, :step, :range, :from_ns, :to_ns);

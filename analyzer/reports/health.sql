@@ -12,9 +12,9 @@
 -- unit: of the value
 -- message: what it means
 WITH per_step AS (
-  SELECT * FROM analysis_coverage(:rank, :step, NULL, NULL, NULL) WHERE :by = 'step')
+  SELECT * FROM analysis_coverage(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'step')
 SELECT severity, rank, pid, NULL AS step, check_name, subject, value, unit, message
-FROM analysis_health(:rank, :step, NULL, NULL, NULL) WHERE coalesce(:by, 'finding') = 'finding'
+FROM analysis_health(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'finding') = 'finding'
 UNION ALL
 SELECT CASE WHEN without_launch = 0 THEN 'ok' WHEN without_launch * 100 < gpu_events THEN 'info' ELSE 'warning' END, rank, pid, step,
        'launched_work', '', 100.0 * (gpu_events - without_launch) / gpu_events, '%',

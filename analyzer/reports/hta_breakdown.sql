@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Temporal breakdown (HTA)
 -- Where did each rank's GPU time go, as HolisticTraceAnalysis counts it?
+-- no: by: the rows are those of HolisticTraceAnalysis, to compare with; the report breakdown has groupings
 -- rank: rank of the process; empty when the program set none
 -- idle_time_us (us): kernel_time - union of all GPU work; waits recorded on streams count as work
 -- compute_time_us (us): union of the computation kernels, told by name
@@ -9,4 +10,4 @@
 -- idle_time_pctg (%): of kernel_time
 -- compute_time_pctg (%): of kernel_time
 -- non_compute_time_pctg (%): of kernel_time
-SELECT * FROM hta_temporal_breakdown(:rank);
+SELECT * FROM hta_temporal_breakdown(:rank, :step, :range, :from_ns, :to_ns);

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Memory bandwidth (HTA)
 -- How fast were copies and sets, as HolisticTraceAnalysis counts it?
+-- no: by: the rows are those of HolisticTraceAnalysis, to compare with; the report copies has groupings
 -- rank: rank of the process; empty when the program set none
 -- name: Memcpy and its direction, or Memset
 -- points: starts and ends at which the summed bandwidth of what runs is above 0; the following statistics are over these. Bandwidth is bytes / duration here; for sources that keep whole microseconds it differs from the one in the source
@@ -11,4 +12,4 @@
 -- p50 (GB/s): bandwidth
 -- p75 (GB/s): bandwidth
 -- max (GB/s): bandwidth
-SELECT * FROM hta_memory_bandwidth(:rank);
+SELECT * FROM hta_memory_bandwidth(:rank, :step, :range, :from_ns, :to_ns);

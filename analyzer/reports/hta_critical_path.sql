@@ -2,6 +2,7 @@
 -- Critical path of a rank (HTA)
 -- What bounds the longest chain of work that waits for each other, as HolisticTraceAnalysis counts it? --range NAME limits it to the first range whose name contains NAME, --step N beside it to the one after N others (HTA's annotation and instance_id); --step alone to that step
 -- own: step, range
+-- no: by: the rows are those of HolisticTraceAnalysis, to compare with; the report critical_path has groupings
 -- rank: rank of the process; empty when the program set none
 -- bound_by: cpu_bound, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead (gaps between kernels of a stream) or gpu_kernel_launch_overhead (launch call's start to kernel's start)
 -- duration_us (us): on the path
@@ -12,4 +13,4 @@
 -- graph_nodes: of the whole graph
 -- graph_edges: of the whole graph
 -- note: why there is no path
-SELECT * FROM hta_critical_path(:rank, :step, :range);
+SELECT * FROM hta_critical_path(:rank, :step, :range, :from_ns, :to_ns);

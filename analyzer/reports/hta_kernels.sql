@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Kernels (HTA)
 -- Which kernels took most time, as HolisticTraceAnalysis counts it?
+-- no: by: the rows are those of HolisticTraceAnalysis, to compare with; the report kernels has groupings
 -- rank: rank of the process; empty when the program set none
 -- kernel_type: COMPUTATION, COMMUNICATION or MEMORY, told by name
 -- name: kernel; others: what is not among the first ten, or behind 0.8 of the cumulative time
@@ -9,4 +10,4 @@
 -- min_us (us): shortest
 -- stddev_us (us): sample standard deviation; 0 for one value
 -- mean_us (us): mean
-SELECT * FROM hta_kernels(:rank) ORDER BY rank IS NULL, rank, kernel_type, sum_us DESC, name;
+SELECT * FROM hta_kernels(:rank, :step, :range, :from_ns, :to_ns) ORDER BY rank IS NULL, rank, kernel_type, sum_us DESC, name;

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Launches (HTA)
 -- How long did each launch take on the host, and how long until its work began, as HolisticTraceAnalysis counts it?
+-- no: by: the rows are those of HolisticTraceAnalysis, to compare with; the report launch has groupings
 -- rank: rank of the process; empty when the program set none
 -- correlation: CUPTI's correlation id
 -- cpu_duration_us (us): of the call
@@ -9,4 +10,4 @@
 -- short_kernel: 1: the work is shorter than its call, which takes 50 us or less
 -- runtime_outlier: 1: the call takes more than 50 us
 -- launch_delay_outlier: 1: the delay is longer than 100 us
-SELECT * FROM hta_launch_stats(:rank);
+SELECT * FROM hta_launch_stats(:rank, :step, :range, :from_ns, :to_ns);

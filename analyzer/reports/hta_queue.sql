@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Queue length (HTA)
 -- How much work waited in each stream's queue, as HolisticTraceAnalysis counts it?
+-- no: by: the rows are those of HolisticTraceAnalysis, to compare with
 -- rank: rank of the process; empty when the program set none
 -- stream: CUPTI's stream id
 -- points: launches and starts, at which the length changes; the following statistics are over these, not over time
@@ -12,4 +13,4 @@
 -- p75: length
 -- max: length
 -- blocked_us (us): time at a length of 1024 or more
-SELECT * FROM hta_queue_length(:rank);
+SELECT * FROM hta_queue_length(:rank, :step, :range, :from_ns, :to_ns);

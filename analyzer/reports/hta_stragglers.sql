@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Stragglers (HTA)
 -- Which ranks start the most telling collective last, as HolisticTraceAnalysis counts it? Its kernels are those whose name begins with ncclKernel, so of today's (ncclDevKernel) it finds none
+-- no: by: the rows are those of HolisticTraceAnalysis, to compare with
 -- rank: rank of the process; empty when the program set none
 -- step: number of the ProfilerStep
 -- stream: CUPTI's stream id
@@ -9,4 +10,4 @@
 -- normalized_duration: its duration in mean steps
 -- is_late: 1: among the 2 latest ranks of the step
 -- is_straggler: 1: the rank is one of the 2 that are late most often
-SELECT * FROM hta_stragglers(:rank);
+SELECT * FROM hta_stragglers(:rank, :step, :range, :from_ns, :to_ns);

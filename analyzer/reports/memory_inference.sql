@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Inferred categories, checked
 -- Where the program declared its memory: how much of it would the rule for undeclared memory have put into the right category?
+-- no: by: it has one row per category
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- category: declared by the program; all: the sum
@@ -8,4 +9,4 @@
 -- inferred_bytes (bytes): of all declared regions, those that the rule puts into this category
 -- right_bytes (bytes): both
 -- accuracy_pct (%): right / declared
-SELECT rank, pid, category, declared_bytes, inferred_bytes, right_bytes, accuracy_pct FROM analysis_memory_inference(:rank);
+SELECT rank, pid, category, declared_bytes, inferred_bytes, right_bytes, accuracy_pct FROM analysis_memory_inference(:rank, :step, :range, :from_ns, :to_ns);

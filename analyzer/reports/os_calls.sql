@@ -16,8 +16,8 @@
 -- share_pct (%): of the time in such calls of this process
 WITH inside AS (
   SELECT o.process_id, o.name_id, CASE WHEN coalesce(:by, 'name') = 'thread' THEN o.thread_id END AS thread_id, o.duration_ns
-  FROM os_call o
-  WHERE (:from_ns IS NULL OR o.start_ns + o.duration_ns > :from_ns) AND (:to_ns IS NULL OR o.start_ns < :to_ns)),
+  FROM host_window(:rank, :step, :range, :from_ns, :to_ns) w
+       JOIN os_call o ON o.process_id = w.process_id AND o.start_ns >= w.start_ns AND o.start_ns < w.end_ns),
 grouped AS (
   SELECT process_id, name_id, thread_id, count(*) AS calls, sum(duration_ns) AS total_ns, avg(duration_ns) AS avg_ns,
          median(duration_ns) AS median_ns, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, stddev(duration_ns) AS stddev_ns
@@ -25,5 +25,4 @@ grouped AS (
 SELECT p.rank, p.pid, t.tid, s.text AS name, calls, total_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns,
        100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY g.process_id), 0) AS share_pct
 FROM grouped g JOIN process p ON p.id = g.process_id JOIN string s ON s.id = g.name_id LEFT JOIN thread t ON t.id = g.thread_id
-WHERE :rank IS NULL OR p.rank = :rank
 ORDER BY p.rank IS NULL, p.rank, p.id, total_ns DESC, name;

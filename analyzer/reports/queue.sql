@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Stream queues
 -- How many launches waited in each stream's queue, and was it ever full?
+-- no: by: it has one row per stream, and the depths of several queues do not add up
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- device: CUDA ordinal

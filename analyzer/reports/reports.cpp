@@ -112,6 +112,33 @@ Status readOwn(Report& report, std::string_view list) {
   return Unit{};
 }
 
+// "step, range: why not"
+Status readRefusal(Report& report, std::string_view text) {
+  const size_t colon = text.find(": ");
+  const std::string_view reason =
+      colon == std::string_view::npos ? std::string_view() : trimmed(text.substr(colon + 2));
+  for (const std::string& filter : commaList(text.substr(0, colon))) {
+    const auto known = std::ranges::find(kReportParameters, "--" + filter, &ReportParameter::option);
+    if (known == kReportParameters.end() || reason.empty()) {
+      return Error{
+          fmt::format("The {} {} ({}) says `-- no: {}`; it is to be read as `-- no: step, range: why not`, with"
+                      " rank, step, range, from, to and by.",
+                      report.noun, report.name, report.origin, text)};
+    }
+    report.refusals[static_cast<size_t>(known - kReportParameters.begin())] = reason;
+  }
+  return Unit{};
+}
+
+Status checkRefusals(const Report& report) {
+  for (size_t i = 0; i < report.takes.size(); ++i) {
+    if (!report.takes[i] || report.refusals[i].empty()) continue;
+    return Error{fmt::format("The {} {} ({}) says why it takes no {}, and its SQL uses {}.", report.noun, report.name,
+                             report.origin, kReportParameters[i].option, kReportParameters[i].sql)};
+  }
+  return Unit{};
+}
+
 }  // namespace
 
 std::string Report::optionList() const {
@@ -120,6 +147,20 @@ std::string Report::optionList() const {
     if (takes[i]) options.emplace_back(kReportParameters[i].option);
   }
   return options.empty() ? "none" : joined(options);
+}
+
+std::vector<std::string> Report::refusalLines() const {
+  std::vector<std::string> lines;
+  std::set<std::string> said{""};
+  for (const std::string& reason : refusals) {
+    if (!said.insert(reason).second) continue;
+    std::vector<std::string> options;
+    for (size_t i = 0; i < refusals.size(); ++i) {
+      if (refusals[i] == reason) options.emplace_back(kReportParameters[i].option);
+    }
+    lines.push_back(fmt::format("no {}: {}", joined(options), reason));
+  }
+  return lines;
 }
 
 Filter Report::lookedUp(Filter filter) const {
@@ -134,8 +175,9 @@ Status checkRequest(const Report& report, const ReportRequest& request) {
                         filter.from.has_value(), filter.to.has_value(),   request.by.has_value()};
   for (size_t i = 0; i < kReportParameters.size(); ++i) {
     if (!isSet[i] || report.takes[i]) continue;
-    return Error{fmt::format("The {} {} takes no {}; of the filters it takes {}.", report.noun, report.name,
-                             kReportParameters[i].option, report.optionList())};
+    return Error{fmt::format("The {} {} takes no {}{}{}; of the filters it takes {}.", report.noun, report.name,
+                             kReportParameters[i].option, report.refusals[i].empty() ? "" : ": ", report.refusals[i],
+                             report.optionList())};
   }
   if (request.by && std::ranges::find(report.by, *request.by) == report.by.end()) {
     return Error{fmt::format("The report {} has no --by {}; it has {}.", report.name, *request.by, joined(report.by))};
@@ -190,6 +232,8 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
       report.by = commaList(comment.substr(3));
     } else if (comment.substr(0, 4) == "own:") {
       if (Status read = readOwn(report, comment.substr(4)); !read.ok()) return read.error();
+    } else if (comment.substr(0, 3) == "no:") {
+      if (Status read = readRefusal(report, trimmed(comment.substr(3))); !read.ok()) return read.error();
     } else if (ReportColumn column; parseColumn(comment, column)) {
       report.columns.push_back(std::move(column));
     }
@@ -199,6 +243,7 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
                              noun, name, origin)};
   }
   if (Status read = readParameters(report); !read.ok()) return read.error();
+  if (Status checked = checkRefusals(report); !checked.ok()) return checked.error();
   return report;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports: one .sql file per question. Its first comment lines (after an SPDX line) are the title, the question, a line
-// for each column, `-- name (unit): what it is`, when it can group by several things `-- by: name, grid`, and when a
-// filter does not mean the steps and ranges of the trace `-- own: step, range`. The SQL is one statement that reads; it
-// may use the parameters below and the tables of analyses/analysis_tables.h. The program's own are built in; a file of
-// the same name in a user's folder takes their place.
+// for each column, `-- name (unit): what it is`, when it can group by several things `-- by: name, grid`, when a filter
+// does not mean the steps and ranges of the trace `-- own: step, range`, and for filters that have no meaning for it
+// `-- no: step, range: why not`. The SQL is one statement that reads; it may use the parameters below and the tables of
+// analyses/analysis_tables.h. The program's own are built in; a file of the same name in a user's folder takes their
+// place.
 #pragma once
 #include <array>
 #include <optional>
@@ -46,13 +47,16 @@ struct Report {
   std::array<bool, kReportParameters.size()> takes{};  // by Limit
   std::vector<std::string> by;                         // the values of :by, the default first; empty without :by
   bool hasOwnStep = false, hasOwnRange = false;        // what they name need not be in the trace
-  std::string sql;                                     // the whole file
-  std::string origin;                                  // path, or "built in"
-  std::string problem;                                 // why it cannot be used, for the user; else empty
-  const char* noun = "report";                         // what messages call it: a rule of the advice is read likewise
+  std::array<std::string, kReportParameters.size()> refusals;  // by Limit: why it is not taken; "": not said
+  std::string sql;                                             // the whole file
+  std::string origin;                                          // path, or "built in"
+  std::string problem;                                         // why it cannot be used, for the user; else empty
+  const char* noun = "report";  // what messages call it: a rule of the advice is read likewise
 
   // "--rank, --step and --by", "none".
   [[nodiscard]] std::string optionList() const;
+  // A line for each reason of refusals, with the options that it is about: "no --step and --range: why not".
+  [[nodiscard]] std::vector<std::string> refusalLines() const;
   // What of the filter the trace must have: all but what has a meaning of the report's own.
   [[nodiscard]] Filter lookedUp(Filter filter) const;
 };
@@ -66,7 +70,8 @@ struct ReportRequest {
 [[nodiscard]] Result<Report> parseReport(std::string_view name, std::string_view text, std::string_view origin,
                                          const char* noun = "report");
 
-// An error that says what the report takes, when it lacks a parameter for something that is set.
+// An error that says what the report takes, and why not what it refuses, when it lacks a parameter for something that
+// is set.
 [[nodiscard]] Status checkRequest(const Report& report, const ReportRequest& request);
 
 // The report's statement, its parameters bound. What the report does not take is an error that says what it takes, and

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Steps
 -- How long did each training step take, where did its time go, and how much do steps differ?
+-- by: all, step, summary
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
--- step: counts from 0 within its process; empty in the summary's rows
+-- step: counts from 0 within its process; empty in the summary's rows (--by step leaves these out, --by summary shows them alone)
 -- statistic: step, or of the steady steps of a rank: median, p10, p90 (of each column for itself)
 -- source: declared (a range called step, ProfilerStep#N or step N), or period: nothing was declared, and the steps are the repetitions of the kernels on the busiest stream
 -- warmup: 1: differs from the steady steps, left out of the statistics
@@ -32,4 +33,5 @@ FROM (
          CAST(percentile(communication_ns, p) AS INTEGER), CAST(percentile(exposed_communication_ns, p) AS INTEGER),
          CAST(percentile(exposed_memory_ns, p) AS INTEGER), CAST(percentile(idle_ns, p) AS INTEGER), percentile(coverage_pct, p), count(*)
   FROM found, wanted WHERE warmup = 0 GROUP BY rank, pid, source, statistic)
+WHERE coalesce(:by, 'all') = 'all' OR (:by = 'step') = (statistic = 'step')
 ORDER BY rank IS NULL, rank, pid, place, step;

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Stragglers
 -- Which rank made the others wait in collectives, and what made it late?
+-- no: by: it has one row per rank; collective_instances has one per collective
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- instances: collectives of which every rank is in the file

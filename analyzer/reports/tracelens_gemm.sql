@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Matrix products (TraceLens)
 -- Which matrix products were computed, and how fast, as TraceLens counts it?
+-- no: by: the rows are those of TraceLens, to compare with; the report roofline has groupings
 -- rank: rank of the process; empty when the program set none
 -- name: operator
 -- b: products of a batch
@@ -32,4 +33,4 @@
 -- std_tflops_per_s (TFLOP/s): sample standard deviation
 -- min_tflops_per_s (TFLOP/s): least
 -- max_tflops_per_s (TFLOP/s): most
-SELECT * FROM tracelens_gemm(:rank);
+SELECT * FROM tracelens_gemm(:rank, :step, :range, :from_ns, :to_ns);

@@ -36,7 +36,7 @@ Status readProcesses(Database& database, std::vector<Process>& processes) {
       database,
       "SELECT p.id, p.rank, p.local_rank, p.world_size, p.pid, h.text, s.text, c.text, p.start_ns, p.end_ns, p.ended"
       " FROM main.process p LEFT JOIN main.string h ON h.id = p.host_id LEFT JOIN main.string s ON s.id = p.program_id"
-      " LEFT JOIN main.string c ON c.id = p.command_id ORDER BY p.rank IS NULL, p.rank, p.id",
+      " LEFT JOIN main.string c ON c.id = p.command_id ORDER BY p.rank IS NULL, p.rank, p.pid, p.id",
       [&](Statement& row) {
         Process p;
         p.id = row.id<ProcessId>(0);

@@ -186,6 +186,27 @@ void nameOutput() noexcept {
   }
 }
 
+// Whether the file at `output`, plumb-<program>-<pid>.sqlite, bears the name of a program that only starts others.
+bool isNamedAfterWrapper(std::string_view output) noexcept {
+  constexpr std::string_view kStart = "plumb-";
+  const std::string_view file = baseName(output);
+  const size_t end = file.rfind('-');
+  if (end == std::string_view::npos || end <= kStart.size() || file.substr(0, kStart.size()) != kStart) {
+    return false;
+  }
+  const std::string_view program = tail(head(file, end), kStart.size());
+  static constexpr std::string_view kWrappers[] = {"bash",   "sh",      "dash",    "zsh",     "env",     "timeout",
+                                                   "time",   "nice",    "ionice",  "chrt",    "taskset", "numactl",
+                                                   "sudo",   "nohup",   "setsid",  "stdbuf",  "xargs",   "make",
+                                                   "mpirun", "mpiexec", "orterun", "prterun", "srun",    "watch"};
+  for (const std::string_view wrapper : kWrappers) {
+    if (program == wrapper) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // The session that the environment names, or a new one of which this process is the root.
 void joinOrNameSession() noexcept {
   const std::string_view directory = environmentText(transport::kSessionVariable);
@@ -204,9 +225,10 @@ void joinOrNameSession() noexcept {
   const std::string_view output = environmentText(kRootOutput);
   TextBuffer(s_startup.output).add(output);
   const size_t slash = output.rfind('/');
-  if (s_startup.rootPid == getpid() && slash != std::string_view::npos &&
-      environmentText(transport::kOutputVariable).empty()) {
-    // The root replaced itself by another program (a shell script that ends with exec): that is the one to name.
+  if (slash != std::string_view::npos && environmentText(transport::kOutputVariable).empty() &&
+      (s_startup.rootPid == getpid() || isNamedAfterWrapper(output))) {
+    // The root replaced itself by another program (a shell script that ends with exec), or started one: the program
+    // that records first is the one to name.
     nameOutputIn(head(output, slash));
   }
 }

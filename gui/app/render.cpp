@@ -11,6 +11,7 @@
 #include "gui/pages/scenes.h"
 #include "gui/timeline/legend.h"
 #include "gui/timeline/timeline_painter.h"
+#include "gui/timeline/trim.h"
 
 namespace plumb::gui {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 constexpr double kMargin = 16;
 constexpr int kDefaultWidth = 1600;
 constexpr int kMostHeight = 6000;
+constexpr int kReadableHeight = 1500;  // of a timeline whose size nobody chose
 
 QFont baseFont() {
   QFont font;
@@ -116,6 +118,27 @@ Fit fitting(const timeline::Timeline& timeline, double height) {
   return fit;
 }
 
+// What of a timeline was left out so that its picture can be looked at.
+struct LeftOut {
+  size_t levels = 0, processes = 0;
+  [[nodiscard]] QString text() const {
+    QString text;
+    if (processes > 0) text += QStringLiteral(" · without those that have no GPU work");
+    if (levels > 0) text += QStringLiteral(" · %1 levels of nested ranges left out").arg(levels);
+    return text;
+  }
+};
+LeftOut makeReadable(timeline::Timeline& timeline, double height) {
+  LeftOut left;
+  const auto tooHigh = [&] { return TrackLayout(timeline, LayoutMetrics(), Folding()).height() > height; };
+  if (tooHigh()) left.processes = dropProcessesWithoutWork(timeline);
+  if (tooHigh()) left.levels = dropEnclosingLevels(timeline);
+  for (const size_t most : {24, 16, 12, 8}) {
+    if (tooHigh()) left.levels += dropDeepLevels(timeline, most);
+  }
+  return left;
+}
+
 Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& options) {
   if (data.timeline->sliceCount == 0) return Error{"The trace holds no events, so there is no timeline to draw."};
   auto chosen = ofRank(*data.timeline, options.rank);
@@ -129,7 +152,9 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
   constexpr double kFoot = 72;
   const Theme theme = Theme::light();
   const double axis = TimelineScene{}.axisHeight;
-  const Fit fit = options.size ? fitting(shown, options.size->height() - kHead - kFoot - axis) : Fit{};
+  const double room = (options.size ? options.size->height() : kReadableHeight) - kHead - kFoot - axis;
+  const LeftOut left = options.size ? LeftOut() : makeReadable(shown, room);
+  const Fit fit = fitting(shown, room);
   const TrackLayout layout(shown, fit.metrics, fit.folding);
   const int width = options.size ? options.size->width() : kDefaultWidth;
   const int height =
@@ -143,12 +168,12 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
   painter.setFont(baseFont());
   const QString what = oneStep ? QStringLiteral("one training step") : QStringLiteral("whole recording");
   const QString subtitle =
-      QStringLiteral("%1 of %2 processes · %3 shown of %4 recorded · %5")
+      QStringLiteral("%1 of %2 processes%6 · %3 shown of %4 recorded · %5")
           .arg(shown.processes.size())
           .arg(data.timeline->processes.size())
           .arg(formatDuration(static_cast<double>(window.endNs - window.startNs)),
                formatDuration(static_cast<double>(data.timeline->extent.endNs - data.timeline->extent.startNs)),
-               deviceText(data));
+               deviceText(data), left.text());
   const double head =
       paintTitle(painter, theme, QStringLiteral("Timeline of %1: %2").arg(fileName(data.path), what), subtitle, width);
 

@@ -16,12 +16,15 @@ namespace {
 constexpr double kLeft = 92;
 constexpr double kBottom = 66;
 constexpr double kTop = 40;
-constexpr double kRight = 250;  // the roofs' names
+constexpr double kRight = 285;  // the roofs' names
 constexpr int kLine = static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine);
 
 QString toText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 bool isMemory(const Roof& roof) { return roof.resource == "memory"; }
-bool isNetwork(const Roof& roof) { return roof.resource == "network"; }
+// Links, whose roofs are bytes per second and have no place in the plot.
+bool isNetwork(const Roof& roof) {
+  return roof.resource == "network" || roof.resource == "nvlink" || roof.resource == "pcie";
+}
 
 const Roof* memoryRoof(const DeviceRoofline& roofline) { return roofline.roof("memory"); }
 
@@ -378,9 +381,19 @@ void paintRoofline(QPainter& painter, const RooflineScene& scene) {
   painter.drawLine(plot.bottomLeft(), plot.bottomRight());
   painter.drawLine(plot.topLeft(), plot.bottomLeft());
   paintLegend(painter, scene);
+  if (scene.roofline->points.empty()) {
+    painter.setPen(scene.theme.text);
+    painter.drawText(plot.adjusted(plot.width() / 6, 0, -plot.width() / 6, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     QStringLiteral("No FLOPs are known: %1.").arg(toText(scene.roofline->howToKnowFlops)));
+  }
   QStringList notes;
   if (scene.softwareDevice) notes << QStringLiteral("software device (CPU): times are CPU time, not a GPU's");
-  if (scene.roofline->roofs.empty()) notes << QStringLiteral("no roofs known for this device: run plumb calibrate");
+  if (scene.roofline->roofs.empty()) {
+    const bool canMeasure = scene.roofline->howToKnowRoofs.starts_with("measure");
+    notes << (canMeasure
+                  ? QStringLiteral("no roofs known for this device: run plumb calibrate and record again")
+                  : QStringLiteral("no roofs known for this device: plumb report roofline takes them with --peak"));
+  }
   const double known = static_cast<double>(scene.roofline->knownDuration.ns());
   const double unknown = static_cast<double>(scene.roofline->unknownDuration.ns());
   if (known + unknown > 0)

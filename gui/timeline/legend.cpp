@@ -19,7 +19,7 @@ std::vector<LegendEntry> legendOf(const timeline::Timeline& timeline) {
        {SliceKind::kApiCall, "CUDA API call"},
        {SliceKind::kSynchronization, "synchronization"},
        {SliceKind::kOsCall, "operating system call"},
-       {SliceKind::kRange, "NVTX range (coloured by name)"},
+       {SliceKind::kRange, "range (NVTX, record_function, operator; coloured by name)"},
        {SliceKind::kStep, "training step"}}};
   std::array<bool, kAll.size()> present{};
   for (const auto& process : timeline.processes) {

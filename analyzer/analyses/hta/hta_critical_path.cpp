@@ -13,11 +13,19 @@ bool isCommunication(std::string_view name) {
   return name.starts_with("nccl") && name.find("Kernel") != std::string_view::npos;
 }
 
-Result<std::optional<Period>> periodOf(Trace& trace, const Rank& rank, const Region& region) {
+Result<std::optional<Period>> wholePeriodOf(Trace& trace, const Rank& rank, const Region& region) {
   if (region.annotation) return annotatedPeriod(trace, rank, *region.annotation);
   if (region.step) return stepPeriod(trace, rank, *region.step);
   constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
   return std::optional(Period{-kFar, kFar});
+}
+
+Result<std::optional<Period>> periodOf(Trace& trace, const Rank& rank, const Region& region) {
+  auto period = wholePeriodOf(trace, rank, region);
+  if (!period.ok() || !period.value()) return period;
+  if (region.from) period.value()->start = std::max(period.value()->start, rounded(trace, region.from->ns(), 0).ts);
+  if (region.to) period.value()->end = std::min(period.value()->end, rounded(trace, region.to->ns(), 0).ts - 1);
+  return period;
 }
 
 void describe(Trace& trace, const Run& run, const Rank& rank, const CriticalGraph& graph, CriticalPath& path) {
@@ -62,7 +70,9 @@ std::map<std::string, int64_t> CriticalPath::timeBy() const {
 }
 
 Result<std::vector<CriticalPath>> criticalPaths(Trace& trace, const Region& region, std::optional<int64_t> rank) {
-  auto run = load(trace, rank);
+  Filter ranks;
+  ranks.rank = rank;
+  auto run = load(trace, ranks);
   if (!run.ok()) return run.error();
   std::vector<CriticalPath> paths;
   for (const Rank& one : run.value().ranks) {

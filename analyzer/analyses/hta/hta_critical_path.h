@@ -28,10 +28,12 @@ struct CriticalPath {
   [[nodiscard]] std::map<std::string, int64_t> timeBy() const;  // us, by what bounds it
 };
 
-// Where to look: HTA's annotation and instance_id; a step, counted from 0; or everything.
+// Where to look: HTA's annotation and instance_id; a step, counted from 0; or everything. Of that what begins from
+// `from` on and before `to`.
 struct Region {
   std::optional<Annotation> annotation;
   std::optional<int64_t> step;
+  std::optional<TimePoint> from, to;
 };
 
 [[nodiscard]] Result<std::vector<CriticalPath>> criticalPaths(Trace& trace, const Region& region,

@@ -217,8 +217,10 @@ class Finder {
 
 }  // namespace
 
-Result<std::vector<LateStart>> findStragglers(Trace& trace) {
-  auto run = load(trace, std::nullopt);
+Result<std::vector<LateStart>> findStragglers(Trace& trace, const Filter& filter) {
+  Filter times = filter;
+  times.rank.reset();
+  auto run = load(trace, times);
   if (!run.ok()) return run.error();
   return Finder(trace, run.value()).find();
 }

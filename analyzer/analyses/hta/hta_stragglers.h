@@ -23,7 +23,7 @@ struct LateStart {
   bool isLate = false;             // among the latest of its step
   bool isStraggler = false;        // its rank is one of those that were late most often
 };
-// By rank, then step. None: no ProfilerStep, or no such kernel on two ranks.
-[[nodiscard]] Result<std::vector<LateStart>> findStragglers(Trace& trace);
+// By rank, then step. None: no ProfilerStep, or no such kernel on two ranks. The filter's rank is not looked at.
+[[nodiscard]] Result<std::vector<LateStart>> findStragglers(Trace& trace, const Filter& filter = {});
 
 }  // namespace plumb::hta

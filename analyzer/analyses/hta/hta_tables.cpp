@@ -15,13 +15,8 @@
 namespace plumb {
 namespace {
 
-Result<hta::Run> loadRun(Trace& trace, const Filter& filter, const char* table) {
-  if (const Status whole = wholeTimeOnly(filter, table); !whole.ok()) return whole.error();
-  return hta::load(trace, filter.rank);
-}
-
 AnalysisRows temporalRows(Trace& trace, const Filter& filter) {
-  auto run = loadRun(trace, filter, "hta_temporal_breakdown");
+  auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) {
@@ -39,7 +34,7 @@ AnalysisRows temporalRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows overlapRows(Trace& trace, const Filter& filter) {
-  auto run = loadRun(trace, filter, "hta_overlap");
+  auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) rows.push_back({cell(rank.rank), cell(hta::overlapPercent(rank))});
@@ -47,7 +42,7 @@ AnalysisRows overlapRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows idleRows(Trace& trace, const Filter& filter) {
-  auto run = loadRun(trace, filter, "hta_idle_time");
+  auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) {
@@ -59,7 +54,7 @@ AnalysisRows idleRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows kernelTypeRows(Trace& trace, const Filter& filter) {
-  auto run = loadRun(trace, filter, "hta_kernel_types");
+  auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<std::pair<std::string, int64_t>> times;
   int64_t total = 0;
@@ -77,7 +72,7 @@ AnalysisRows kernelTypeRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
-  auto run = loadRun(trace, filter, "hta_kernels");
+  auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) {
@@ -91,7 +86,7 @@ AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
 
 AnalysisRows launchRows(Trace& trace, const Filter& filter) {
   constexpr int64_t kLongCall = 50, kLongDelay = 100;  // us
-  auto run = loadRun(trace, filter, "hta_launch_stats");
+  auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) {
@@ -112,7 +107,7 @@ void append(CellRow& row, const hta::Description& d) {
 }
 
 AnalysisRows queueRows(Trace& trace, const Filter& filter) {
-  auto run = loadRun(trace, filter, "hta_queue_length");
+  auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) {
@@ -127,7 +122,7 @@ AnalysisRows queueRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows bandwidthRows(Trace& trace, const Filter& filter) {
-  auto run = loadRun(trace, filter, "hta_memory_bandwidth");
+  auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) {
@@ -141,7 +136,7 @@ AnalysisRows bandwidthRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows stepRows(Trace& trace, const Filter& filter) {
-  auto run = loadRun(trace, filter, "hta_steps");
+  auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) {
@@ -150,26 +145,25 @@ AnalysisRows stepRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
-Result<std::vector<hta::CriticalPath>> loadPaths(Trace& trace, const Filter& filter, const char* table) {
-  Filter times;
-  times.from = filter.from;
-  times.to = filter.to;
-  if (const Status whole = wholeTimeOnly(times, table); !whole.ok()) return whole.error();
+Result<std::vector<hta::CriticalPath>> loadPaths(Trace& trace, const Filter& filter) {
   hta::Region region;
+  region.from = filter.from;
+  region.to = filter.to;
   if (filter.range) {
     region.annotation = hta::Annotation{*filter.range, filter.step.value_or(0)};
   } else {
     region.step = filter.step;
   }
   auto paths = hta::criticalPaths(trace, region, filter.rank);
-  if (!paths.ok() || std::ranges::any_of(paths.value(), &hta::CriticalPath::isThere)) return paths;
+  const bool isLimited = region.annotation || region.step;
+  if (!paths.ok() || !isLimited || std::ranges::any_of(paths.value(), &hta::CriticalPath::isThere)) return paths;
   if (const Status known = checkFilter(trace, filter); !known.ok()) return known.error();
   return Error{fmt::format("No rank has {} ranges whose name contains '{}'.", filter.step.value_or(0) + 1,
                            filter.range.value_or(""))};
 }
 
 AnalysisRows criticalPathRows(Trace& trace, const Filter& filter) {
-  auto paths = loadPaths(trace, filter, "hta_critical_path");
+  auto paths = loadPaths(trace, filter);
   if (!paths.ok()) return paths.error();
   std::vector<CellRow> rows;
   for (const hta::CriticalPath& path : paths.value()) {
@@ -192,7 +186,7 @@ AnalysisRows criticalPathRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows criticalEdgeRows(Trace& trace, const Filter& filter) {
-  auto paths = loadPaths(trace, filter, "hta_critical_path_edges");
+  auto paths = loadPaths(trace, filter);
   if (!paths.ok()) return paths.error();
   std::vector<CellRow> rows;
   for (const hta::CriticalPath& path : paths.value()) {
@@ -208,8 +202,7 @@ AnalysisRows criticalEdgeRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows stragglerRows(Trace& trace, const Filter& filter) {
-  if (const Status whole = wholeTimeOnly(filter, "hta_stragglers"); !whole.ok()) return whole.error();
-  auto found = hta::findStragglers(trace);
+  auto found = hta::findStragglers(trace, filter);
   if (!found.ok()) return found.error();
   std::vector<CellRow> rows;
   for (const hta::LateStart& one : found.value()) {

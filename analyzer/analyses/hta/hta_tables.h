@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HolisticTraceAnalysis' numbers as tables of SQL (hta_temporal_breakdown, hta_idle_time …), which the reports hta_* of
-// --definition hta read. They are about the whole recording.
+// --definition hta read.
 #pragma once
 #include "analyzer/analyses/analysis_table.h"
 

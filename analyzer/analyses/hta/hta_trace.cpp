@@ -10,6 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyzer/analyses/launched_work.h"
 #include "analyzer/intervals/gallop.h"
 
 namespace plumb::hta {
@@ -23,7 +24,7 @@ int64_t ceilToUs(int64_t ns) { return -floorToUs(-ns); }
 
 class Loader {
  public:
-  explicit Loader(Trace& trace) : m_trace(trace) {}
+  Loader(Trace& trace, const EventFilter& kept) : m_trace(trace), m_kept(kept) {}
 
   Result<Run> run(std::optional<int64_t> rank) {
     for (const Process& process : m_trace.processes()) {
@@ -85,6 +86,7 @@ class Loader {
   Work* add(Statement& row, WorkKind kind, Name name, double bytes) {
     Rank* rank = rankOf(row.id<ProcessId>(0));
     if (!rank || !isUsableTime(row.integer(3), row.integer(4))) return nullptr;
+    if (!m_kept.keepsOnGpu(rank->process, row.time(3))) return nullptr;
     const bool bearsStream = !row.isNull(1) && row.integer(1) >= 0;
     if (!bearsStream && kind != WorkKind::Wait) return nullptr;
     const Microseconds time = rounded(row.integer(3), row.integer(4));
@@ -172,6 +174,7 @@ class Loader {
     while (row.next()) {
       Rank* rank = rankOf(row.id<ProcessId>(0));
       if (!rank || !isUsableTime(row.integer(2), row.integer(3))) continue;
+      if (!m_kept.keepsOnHost(rank->process, row.time(2))) continue;
       auto name = names.find(row.id<StringId>(4));
       if (name == names.end()) {
         const std::string text(m_trace.text(row.id<StringId>(4)));
@@ -196,7 +199,7 @@ class Loader {
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
     while (row.next()) {
-      if (!isUsableTime(row.integer(1), 0)) continue;
+      if (!isUsableTime(row.integer(1), 0) || !m_kept.keepsOnHost(row.id<ProcessId>(0), row.time(1))) continue;
       const std::string_view name = row.text(2);
       m_stepNames.insert(std::string(name));
       const int64_t start = rounded(row.integer(1), 0).ts;
@@ -213,13 +216,16 @@ class Loader {
 
   // What has no launch is linked to row 0, the file's first event, which is a range or an operator where it counts.
   Status readFirstEvents() {
-    for (const char* sql : {"SELECT process_id, start_ns, min(id) FROM main.range WHERE kind = 'push_pop' GROUP BY 1",
-                            "SELECT process_id, start_ns, min(id) FROM operator GROUP BY 1"}) {
+    for (const char* sql : {"SELECT process_id, start_ns FROM main.range WHERE kind = 'push_pop' ORDER BY id",
+                            "SELECT process_id, start_ns FROM operator ORDER BY id"}) {
       auto rows = m_trace.query(sql);
       if (!rows.ok()) return rows.error();
-      while (rows.value().next()) {
-        Rank* rank = rankOf(rows.value().id<ProcessId>(0));
-        if (!rank || !isUsableTime(rows.value().integer(1), 0)) continue;
+      std::set<ProcessId> found;
+      while (found.size() < m_run.ranks.size() && rows.value().next()) {
+        const auto process = rows.value().id<ProcessId>(0);
+        Rank* rank = rankOf(process);
+        if (!rank || !m_kept.keepsOnHost(process, rows.value().time(1)) || !found.insert(process).second) continue;
+        if (!isUsableTime(rows.value().integer(1), 0)) continue;
         const int64_t start = rounded(rows.value().integer(1), 0).ts;
         rank->firstEvent = std::min(rank->firstEvent.value_or(start), start);
       }
@@ -314,6 +320,7 @@ class Loader {
   }
 
   Trace& m_trace;
+  const EventFilter& m_kept;
   Run m_run;
   std::unordered_map<ProcessId, size_t> m_rankOf;
   std::unordered_map<std::string, size_t> m_names;
@@ -348,6 +355,13 @@ Microseconds rounded(const Trace& trace, int64_t startNs, int64_t durationNs) {
   return {ts - origin / 1000, floorToUs(origin + startNs + durationNs) - ts};
 }
 
-Result<Run> load(Trace& trace, std::optional<int64_t> rank) { return Loader(trace).run(rank); }
+Result<Run> load(Trace& trace, const Filter& filter) {
+  // The steps that HTA drops and the names that it numbers are those of all ranks.
+  Filter times = filter;
+  times.rank.reset();
+  auto kept = EventFilter::load(trace, times);
+  if (!kept.ok()) return kept.error();
+  return Loader(trace, kept.value()).run(filter.rank);
+}
 
 }  // namespace plumb::hta

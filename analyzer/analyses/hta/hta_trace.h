@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/trace/filter.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb::hta {
@@ -72,6 +73,8 @@ struct Run {
   std::vector<std::string> names;
 };
 
-[[nodiscard]] Result<Run> load(Trace& trace, std::optional<int64_t> rank);
+// A filter that limits the time leaves what HTA would see of a trace that holds only the events that begin inside it
+// (analyses/windows.h).
+[[nodiscard]] Result<Run> load(Trace& trace, const Filter& filter = {});
 
 }  // namespace plumb::hta

@@ -91,6 +91,12 @@ class Queries(WithSample):
             self.assertIn(part, str(caught.exception))
 
     @unittest.skipUnless(has("pandas"), "pandas is not installed")
+    def test_every_report_is_a_frame(self):
+        for report in self.run_.reports():
+            frame = self.run_.report(report.name).frame()
+            self.assertEqual(list(frame.columns), self.run_.report(report.name).columns, report.name)
+
+    @unittest.skipUnless(has("pandas"), "pandas is not installed")
     def test_frames(self):
         frame = self.run_.report("kernels", rank=0).frame()
         self.assertEqual(list(frame.columns)[:3], ["rank", "pid", "name"])

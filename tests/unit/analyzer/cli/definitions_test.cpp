@@ -22,7 +22,8 @@ TEST(Definitions, NameTheReportThatUsesThem) {
 
 TEST(Definitions, OnlyOfReportsThatExist) {
   const auto reports = valueOf(findReports({}));
-  for (const char* name : {"breakdown", "overlap", "idle", "kernel_types", "kernels", "launch", "queue", "copies", "steps"}) {
+  for (const char* name :
+       {"breakdown", "overlap", "idle", "kernel_types", "kernels", "launch", "queue", "copies", "steps"}) {
     const std::string used = valueOf(reportByDefinition(name, "hta"));
     for (const std::string& wanted : {std::string(name), used}) {
       EXPECT_TRUE(std::ranges::any_of(reports, [&](const Report& report) { return report.name == wanted; })) << wanted;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/cli/table_fit.h"
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::cli {
@@ -14,13 +15,14 @@ namespace {
 using test::TraceFile;
 using test::valueOf;
 
-std::string written(const std::string& sql, Format format, const std::vector<ReportColumn>& columns = {}) {
+std::string written(const std::string& sql, Format format, const std::vector<ReportColumn>& columns = {},
+                    size_t width = SIZE_MAX) {
   const TraceFile file;
   test::TraceBuilder(file.path()).finish();
   Trace trace = valueOf(Trace::open(file.path()));
   auto rows = valueOf(trace.query(sql));
   std::FILE* out = std::tmpfile();
-  const auto status = writeRows(rows, format, columns, out);
+  const auto status = writeRows(rows, format, columns, out, width);
   EXPECT_TRUE(status.ok()) << test::errorOf(status);
   std::string text(static_cast<size_t>(std::ftell(out)), '\0');
   std::rewind(out);
@@ -110,6 +112,70 @@ TEST(Tables, CutVeryLongNames) {
       written("SELECT printf('%.*c', 500, 'k') AS name, 1 AS total_ns", Format::Table, kReportColumns);
   EXPECT_LT(text.find('\n', text.find("kk")) - text.find("kk"), 200u);
   EXPECT_NE(text.find("--format csv has them whole"), std::string::npos);
+}
+
+std::vector<FitColumn> kernelColumns() {
+  return {{"rank", 4, 4, false},   {"pid", 3, 7, false},       {"name", 4, 200, true},    {"total_ns", 5, 9, false},
+          {"avg_ns", 3, 9, false}, {"stddev_ns", 6, 9, false}, {"share_pct", 5, 7, false}};
+}
+size_t lengthOf(const std::vector<FitColumn>& columns, const TableFit& fit) {
+  size_t length = 0;
+  for (size_t i = 0; i < columns.size(); ++i) length += fit.isShown[i] ? fit.longest[i] + 2 : 0;
+  return length - 2;
+}
+
+TEST(TableFit, CutsTextsBeforeItLeavesColumnsOut) {
+  const auto columns = kernelColumns();
+  const TableFit wide = fitTable(columns, 300);
+  EXPECT_EQ(wide.longest[2], 200u);
+  const TableFit narrow = fitTable(columns, 120);
+  EXPECT_EQ(std::ranges::count(narrow.isShown, true), 7);
+  EXPECT_EQ(lengthOf(columns, narrow), 120u);
+}
+
+TEST(TableFit, LeavesOutWhatSaysLeast) {
+  const auto columns = kernelColumns();
+  const TableFit fit = fitTable(columns, 65);
+  EXPECT_EQ(fit.isShown, (std::vector<bool>{true, false, true, true, true, false, true}))
+      << "spread, and pid beside rank";
+  EXPECT_LE(lengthOf(columns, fit), 65u);
+  const TableFit least = fitTable(columns, 40);
+  EXPECT_EQ(least.isShown, (std::vector<bool>{true, false, true, true, false, false, true}));
+  EXPECT_LE(lengthOf(columns, least), 40u);
+}
+
+TEST(Table, SaysWhatItLeftOutToFit) {
+  const std::vector<ReportColumn> columns = {{"name", "", ""}, {"total_ns", "ns", ""}, {"stddev_ns", "ns", ""}};
+  const std::string sql = "SELECT printf('%.60c', 'x') AS name, 1500 AS total_ns, 1 AS stddev_ns";
+  const std::string text = written(sql, Format::Table, columns, 40);
+  EXPECT_EQ(text.find("stddev"), text.rfind("stddev")) << text;
+  EXPECT_NE(text.find("to fit 40 columns, texts were cut and left out: stddev: --wide or --format csv has all\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(written(sql, Format::Table, columns).find("to fit"), std::string::npos);
+}
+
+// What anybody's trace may hold comes out of every format as a value, never as a part of the format.
+TEST(Formats, HoldHostileNames) {
+  const std::string sql =
+      "SELECT 'a|b' || char(10) || '| --- |' AS name, 1 AS n UNION ALL SELECT cast(x'ff22' AS TEXT) || ',' || "
+      "char(13), 1e999"
+      " UNION ALL SELECT '<script>alert(1)</script>`' || char(27) || '[2J', -1e999 UNION ALL SELECT '', 0.0 / 1";
+  const auto json = nlohmann::json::parse(written(sql, Format::Json));
+  ASSERT_EQ(json.size(), 4u);
+  EXPECT_EQ(json[0]["name"], "a|b\n| --- |");
+  EXPECT_EQ(json[1]["name"], "\xEF\xBF\xBD\",\r");
+  EXPECT_TRUE(json[1]["n"].is_null() && json[2]["n"].is_null());
+  EXPECT_EQ(written(sql, Format::Csv),
+            "name,n\r\n\"a|b\n| --- "
+            "|\",1\r\n\"\xEF\xBF\xBD\"\",\r\",inf\r\n<script>alert(1)</script>`\x1b[2J,-inf\r\n,0\r\n");
+  const std::string markdown = written(sql, Format::Markdown, {{"name", "", ""}});
+  EXPECT_EQ(std::ranges::count(markdown, '\n'), 6) << "a head, its line, a line for each row\n" << markdown;
+  EXPECT_NE(markdown.find("| a\\|b\\\\n\\| --- \\| | 1 |\n"), std::string::npos) << markdown;
+  EXPECT_NE(markdown.find("\\<script\\>alert(1)\\</script\\>\\`\\\\x1b\\[2J"), std::string::npos) << markdown;
+  const std::string table = written(sql, Format::Table, {{"name", "", ""}});
+  EXPECT_EQ(std::ranges::count(table, '\n'), 5) << table;
+  EXPECT_EQ(table.find('\x1b'), std::string::npos);
 }
 
 }  // namespace

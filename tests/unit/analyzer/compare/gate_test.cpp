@@ -136,7 +136,7 @@ TEST_F(Gate, YamlLimitsWithUnits) {
   ASSERT_EQ(results.size(), 5u);
   EXPECT_TRUE(results[0].passed);
   EXPECT_FALSE(results[1].passed);
-  EXPECT_THAT(results[1].detail, HasSubstr("2000001 = 2.00 ms (max 2ms)"));
+  EXPECT_THAT(results[1].detail, HasSubstr("2.00 ms (2000001 ns), wanted at most 2ms"));
   EXPECT_TRUE(results[2].passed);
   EXPECT_TRUE(results[3].passed);
   EXPECT_EQ(results[4].name, "rule 5");
@@ -152,6 +152,39 @@ TEST_F(Gate, YamlNullFails) {
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.detail, "cannot say, because the value is NULL");
   EXPECT_FALSE(only("rules:\n  - {name: no row, value: SELECT 1 WHERE 0, max: 1}\n").passed);
+}
+
+// A run that has not what a rule is about neither passes it nor fails it.
+TEST_F(Gate, YamlSkipsWhatDoesNotApply) {
+  const auto results =
+      valueOf(check("rules:\n"
+                    "  - {name: applies, when: SELECT count(*) FROM kernels, value: SELECT 1, max: 1}\n"
+                    "  - {name: fails, when: SELECT 1, value: SELECT 2, max: 1}\n"
+                    "  - {name: nothing, when: SELECT 0, value: SELECT NULL, max: 1}\n"
+                    "  - {name: unknown, when: SELECT NULL, value: SELECT NULL, max: 1}\n"
+                    "  - {name: broken, when: SELECT nowhere, value: SELECT 1, max: 1}\n"));
+  ASSERT_EQ(results.size(), 5u);
+  EXPECT_TRUE(results[0].passed && !results[0].isSkipped);
+  EXPECT_FALSE(results[1].passed);
+  EXPECT_TRUE(results[2].isSkipped);
+  EXPECT_EQ(results[2].detail, "does not apply, because this gives 0: SELECT 0");
+  EXPECT_TRUE(results[3].isSkipped);
+  EXPECT_THAT(results[4].error, HasSubstr("line 6: "));
+}
+
+TEST_F(Gate, YamlNamesWhatItMeasured) {
+  EXPECT_EQ(only("rules:\n  - {value: SELECT 1572864 AS peak_bytes, max: 2 MiB}\n").detail,
+            "peak_bytes = 1.50 MiB (1572864 bytes), wanted at most 2 MiB");
+  EXPECT_EQ(only("rules:\n  - {value: 'SELECT median(span_ns) FROM (SELECT 25744024 AS span_ns)', max: 1s}\n").detail,
+            "25.74 ms (25744024 ns), wanted at most 1s");
+  EXPECT_EQ(only("rules:\n  - {value: SELECT 3 AS errors, equals: 0}\n").detail, "errors = 3, wanted exactly 0");
+  EXPECT_EQ(only("rules:\n  - {value: SELECT 5, min: 1, max: 10}\n").detail, "5, wanted at least 1 and at most 10");
+}
+
+TEST_F(Gate, YamlSaysWhetherItUsedTheBaseline) {
+  Trace same = valueOf(Trace::open(m_file.path()));
+  EXPECT_TRUE(only("rules:\n  - {max_slowdown_pct: 3}\n", &same).comparesRuns);
+  EXPECT_FALSE(only("rules:\n  - {value: SELECT 1, max: 3}\n", &same).comparesRuns);
 }
 
 TEST_F(Gate, YamlErrorsNameTheLine) {

@@ -116,7 +116,7 @@ TEST(ReportPage, TellsWhatTheRunWasAndWhereItsTimeWent) {
 
 TEST(ReportPage, EscapesHostileNames) {
   const TraceFile file;
-  const std::string hostile = "</td></svg><script>alert(\"1\")</script>'&";
+  const std::string hostile = "</td></svg><script>alert(\"1\")</script>'&\xff\x1b[2J\" onload=\"alert(3)";
   {
     TraceBuilder trace(file.path());
     trace.setMeta("command", hostile);
@@ -130,6 +130,8 @@ TEST(ReportPage, EscapesHostileNames) {
   const std::string page = pageOf(file.path());
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("\" onload")));
+  EXPECT_EQ(page.find_first_of("\x1b\xff"), std::string::npos) << "neither control characters nor what is no UTF-8";
   EXPECT_EQ(wrongNesting(page), "");
 }
 

@@ -180,7 +180,7 @@ TEST_F(ImportTest, HtaNumbersComeOutToThePrintedDigit) {
     ASSERT_TRUE(result.ok()) << result.error().message;
     auto trace = Trace::open(output());
     ASSERT_TRUE(trace.ok()) << trace.error().message;
-    const auto run = hta::load(trace.value(), std::nullopt);
+    const auto run = hta::load(trace.value());
     ASSERT_TRUE(run.ok()) << run.error().message;
     auto fine = trace.value().query("SELECT 1 FROM main.kernel WHERE duration_ns % 1000 <> 0 LIMIT 1");
     ASSERT_TRUE(fine.ok());
