@@ -41,11 +41,14 @@ std::string valueAt(const Statement& row, int column) {
   return row.isNull(column) ? "NULL" : std::string(row.text(column));
 }
 
+bool isNumber(const Statement& row, int column) {
+  return row.type(column) == ValueType::Integer || row.type(column) == ValueType::Real;
+}
+
 // "1.20 ms (1200000 ns)": in the unit that the column's name ends in, or that a rule's limit has.
 std::string measureAt(const Statement& row, int column, std::string_view unit) {
   std::string text = valueAt(row, column);
-  const bool isNumber = row.type(column) == ValueType::Integer || row.type(column) == ValueType::Real;
-  if (!isNumber) return text;
+  if (!isNumber(row, column)) return text;
   if (text.ends_with(".0")) text.resize(text.size() - 2);
   const double value = row.real(column);
   if (unit == "ns" && std::abs(value) >= 1000) return fmt::format("{} ({} ns)", cli::formatDuration(value), text);
@@ -63,6 +66,7 @@ std::string_view unitOf(std::string_view column) {
   return column == "bytes" || column.ends_with("_bytes") ? "bytes" : "";
 }
 bool isName(std::string_view column) {
+  if (column.empty() || std::isdigit(static_cast<unsigned char>(column.front())) != 0) return false;
   return std::ranges::all_of(column, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
@@ -159,56 +163,93 @@ Error atNode(const std::string& path, const YAML::Node& node, const std::string&
   return Error{fmt::format("{}, line {}: {}", path, node.Mark().line + 1, what)};
 }
 
-// The single value of a SQL text, on which the statement stays.
-Result<Statement> valueOf(Trace& trace, const YAML::Node& sql, const std::string& path, bool& isNull) {
-  auto prepared = trace.database().prepare(sql.as<std::string>());
-  if (!prepared.ok()) return atNode(path, sql, prepared.error().message);
-  const bool any = prepared.value().next();
-  if (const Status status = prepared.value().status(); !status.ok()) return atNode(path, sql, status.error().message);
-  isNull = !any || prepared.value().isNull(0);
-  return prepared;
-}
-
 // What keeps the rule from being about this run; "" when it is.
 Result<std::string> whyNotApplied(Trace& trace, const YAML::Node& rule, const std::string& path) {
   const YAML::Node when = rule["when"];
   if (!when) return std::string();
-  bool isNull = false;
-  auto value = valueOf(trace, when, path, isNull);
-  if (!value.ok()) return value.error();
-  if (!isNull && value.value().real(0) != 0) return std::string();
+  auto prepared = trace.database().prepare(when.as<std::string>());
+  if (!prepared.ok()) return atNode(path, when, prepared.error().message);
+  Statement& row = prepared.value();
+  const bool any = row.next();
+  if (const Status status = row.status(); !status.ok()) return atNode(path, when, status.error().message);
+  const bool isNull = !any || row.isNull(0);
+  if (!isNull && !isNumber(row, 0)) return atNode(path, when, fmt::format("'{}' is no number", row.text(0)));
+  if (!isNull && row.real(0) != 0) return std::string();
   return fmt::format("does not apply, because this gives {}: {}", isNull ? "NULL" : "0", when.as<std::string>());
 }
 
-Result<GateResult> checkValue(Trace& trace, const YAML::Node& rule, const std::string& name, const std::string& path) {
-  bool isNull = false;
-  auto found = valueOf(trace, rule["value"], path, isNull);
-  if (!found.ok()) return found.error();
-  if (isNull) {
-    GateResult unknown = outcomeOf(name, false, "cannot say, because the value is NULL");
-    unknown.nullValue = rule["value"].as<std::string>();
-    return unknown;
+// The limits of a rule, and what they say of one value.
+struct Bounds {
+  struct Bound {
+    const Limit* limit;
+    double value;
+    std::string text;
+  };
+  std::vector<Bound> all;
+  std::string words;      // "at least 2 and at most 3"
+  std::string_view unit;  // "" when their texts have none
+
+  [[nodiscard]] bool hold(double value) const {
+    return std::ranges::all_of(all, [&](const Bound& bound) { return bound.limit->holds(value, bound.value); });
   }
-  const Statement& row = found.value();
-  GateResult result = outcomeOf(name, true, {});
-  const double value = row.real(0);
+};
+
+Result<Bounds> boundsOf(const YAML::Node& rule, const std::string& path) {
+  Bounds bounds;
   for (const Limit& limit : kLimits) {
     if (!rule[limit.key]) continue;
     const auto text = rule[limit.key].as<std::string>();
     const auto bound = parseQuantity(text);
     if (!bound) return atNode(path, rule[limit.key], fmt::format("'{}' is no number, duration or size", text));
-    std::string_view unit = unitOfQuantity(text);
-    if (unit.empty()) unit = unitOf(row.columnName(0));
-    if (result.detail.empty()) {
-      if (isName(row.columnName(0))) result.detail = fmt::format("{} = ", row.columnName(0));
-      result.detail += measureAt(row, 0, unit) + ", wanted ";
-    } else {
-      result.detail += " and ";
-    }
-    result.detail += fmt::format("{} {}", limit.words, text);
-    result.passed = result.passed && limit.holds(value, *bound);
+    bounds.all.push_back({&limit, *bound, text});
+    bounds.words += fmt::format("{}{} {}", bounds.words.empty() ? "" : " and ", limit.words, text);
+    if (bounds.unit.empty()) bounds.unit = unitOfQuantity(text);
   }
-  if (result.detail.empty()) return atNode(path, rule, "the rule has a value but neither min, max nor equals");
+  if (bounds.all.empty()) return atNode(path, rule, "the rule has a value but neither min, max nor equals");
+  return bounds;
+}
+
+// "peak_bytes = 3 GiB, rank = 2, wanted at most 2 GiB"
+std::string measured(const Statement& row, const Bounds& bounds) {
+  const std::string_view name = row.columnName(0);
+  std::string text = isName(name) ? fmt::format("{} = ", name) : "";
+  text += measureAt(row, 0, bounds.unit.empty() ? unitOf(name) : bounds.unit);
+  for (int i = 1; i < row.columnCount(); ++i) {
+    text += fmt::format(", {} = {}", row.columnName(i), measureAt(row, i, unitOf(row.columnName(i))));
+  }
+  return text + ", wanted " + bounds.words;
+}
+
+Result<GateResult> checkValue(Trace& trace, const YAML::Node& rule, const std::string& name, const std::string& path) {
+  auto bounds = boundsOf(rule, path);
+  if (!bounds.ok()) return bounds.error();
+  const auto sql = rule["value"].as<std::string>();
+  auto prepared = trace.database().prepare(sql);
+  if (!prepared.ok()) return atNode(path, rule["value"], prepared.error().message);
+  Statement& row = prepared.value();
+  GateResult result = outcomeOf(name, true, {});
+  int64_t rows = 0, wrong = 0;
+  while (row.next()) {
+    if (row.isNull(0)) {
+      rows = 0;
+      break;
+    }
+    if (!isNumber(row, 0)) {
+      return outcomeOf(name, false, fmt::format("cannot say, because the value '{}' is no number", row.text(0)));
+    }
+    const bool isGood = bounds.value().hold(row.real(0));
+    if (rows++ == 0 || (!isGood && wrong == 0)) result.detail = measured(row, bounds.value());
+    wrong += !isGood;
+  }
+  if (const Status status = row.status(); !status.ok()) return atNode(path, rule["value"], status.error().message);
+  if (rows == 0) {
+    GateResult unknown = outcomeOf(name, false, "cannot say, because the value is NULL");
+    unknown.nullValue = sql;
+    return unknown;
+  }
+  result.passed = wrong == 0;
+  if (wrong > 1) result.detail += fmt::format(" (and {} more rows)", wrong - 1);
+  if (wrong == 0 && rows > 1) result.detail += fmt::format(" (and {} more rows)", rows - 1);
   return result;
 }
 

@@ -12,7 +12,8 @@
 //            - name: memory
 //              when: SELECT count(*) FROM allocations   # 0 or NULL: the rule does not apply to this run
 //              value: …
-// A value that is NULL fails: it cannot be said that the rule holds. A rule that cannot be run (its SQL, its time) says
+// A value is the first column, of each row when there are several; the other columns tell the rows apart. One that is
+// NULL, or no number, fails: it cannot be said that the rule holds. A rule that cannot be run (its SQL, its time) says
 // so and the others are checked all the same.
 #pragma once
 #include <chrono>

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "analyzer/export/column_roles.h"
+#include "analyzer/import/import.h"
 #include "analyzer/import/trace_file.h"
 #include "analyzer/trace/trace.h"
 #include "collector/schema/schema.h"
@@ -218,6 +219,28 @@ void warnOfRanksTwice(const std::vector<Source>& sources, Merger& merger) {
   }
 }
 
+// What an importer said of one file's ranks is not true of several files'.
+Status countRanksAgain(schema::Database& database) {
+  constexpr std::string_view kSaid = "FROM diagnostic WHERE lane = 'import' AND code = 'rank_missing'";
+  auto said = database.prepare(fmt::format("SELECT count(*) {}", kSaid));
+  if (!said.ok()) return said.error();
+  if (!said.value().next() || said.value().integer(0) == 0) return Unit{};
+  auto counted = database.prepare("SELECT count(DISTINCT rank), max(world_size) FROM process WHERE rank IS NOT NULL");
+  if (!counted.ok()) return counted.error();
+  if (!counted.value().next()) return Error{database.lastError()};
+  const int64_t present = counted.value().integer(0), worldSize = counted.value().integer(1);
+  if (Status gone = database.execute(fmt::format("DELETE {}", kSaid)); !gone.ok()) return gone;
+  if (present >= worldSize) return Unit{};
+  auto insert = database.prepare(
+      "INSERT INTO diagnostic (process_id, start_ns, severity, lane, code, count, message)"
+      " VALUES (NULL, 0, 'warning', 'import', 'rank_missing', ?, ?)");
+  if (!insert.ok()) return insert.error();
+  const std::string text = import::missingRanksText(present, worldSize);
+  insert.value().bind(worldSize - present);
+  insert.value().bind(std::string_view(text));
+  return insert.value().run() ? Status(Unit{}) : Status(Error{database.lastError()});
+}
+
 Result<std::vector<Source>> openAll(const std::vector<std::string>& files) {
   std::vector<Source> sources;
   std::set<std::string> names;
@@ -268,6 +291,7 @@ Result<MergeResult> mergeTraces(const MergeOptions& options) {
     }
   }
   warnOfRanksTwice(sources.value(), merger);
+  if (const Status counted = countRanksAgain(file.database()); !counted.ok()) return counted.error();
 
   file.writeMeta("schema_version", fmt::format("{}", schema::kVersion));
   file.writeMeta("session_start_realtime_ns", fmt::format("{}", origin.value_or(0)));

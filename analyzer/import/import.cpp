@@ -184,8 +184,7 @@ class Import {
       const int64_t present = ranks[kind];
       if (present == 0 || worldSize <= present) continue;
       warn(std::nullopt, "rank_missing", static_cast<uint64_t>(worldSize - present),
-           fmt::format("{} of the run's {} ranks are here; what is said of all ranks is said of these.", present,
-                       worldSize));
+           missingRanksText(present, worldSize));
     }
   }
 
@@ -236,6 +235,11 @@ std::optional<int64_t> rankInName(const std::string& name) {
   std::smatch found;
   if (!std::regex_search(name, found, kRank) && !std::regex_search(name, found, kNumber)) return std::nullopt;
   return std::stoll(found[1].str());
+}
+
+std::string missingRanksText(int64_t present, int64_t worldSize) {
+  return fmt::format("{} of the run's {} ranks are here; what is said of all ranks is said of these.", present,
+                     worldSize);
 }
 
 Result<ImportResult> importTraces(const ImportOptions& options) {

@@ -35,4 +35,7 @@ struct ImportResult {
 // error is one of the whole, and no output file is left.
 [[nodiscard]] Result<ImportResult> importTraces(const ImportOptions& options);
 
+// The message of the diagnostic rank_missing.
+[[nodiscard]] std::string missingRanksText(int64_t present, int64_t worldSize);
+
 }  // namespace plumb::import

@@ -217,6 +217,12 @@ using Times = std::vector<Interval>;
 
 void collectTime(sqlite3_context* context, int, sqlite3_value** arguments) noexcept {
   if (sqlite3_value_type(arguments[0]) == SQLITE_NULL || sqlite3_value_type(arguments[1]) == SQLITE_NULL) return;
+  for (int i = 0; i < 2; ++i) {
+    const int type = sqlite3_value_numeric_type(arguments[i]);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) {
+      return sqlite3_result_error(context, "interval_union_ns(start_ns, duration_ns): a value is no number", -1);
+    }
+  }
   const int64_t start = sqlite3_value_int64(arguments[0]), duration = sqlite3_value_int64(arguments[1]);
   if (!isUsableTime(start, duration)) return;
   auto** slot = static_cast<Times**>(sqlite3_aggregate_context(context, sizeof(Times*)));

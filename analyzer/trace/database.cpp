@@ -336,7 +336,10 @@ Status Database::prepareForStrangers() {
   if (registerFunctions(handle) != SQLITE_OK) return errorHere();
   // SQLite's own table functions declare their columns when they are first used, which the guard would take for the
   // making of a table.
-  for (const char* use : {"SELECT 1 FROM json_each('[]')", "SELECT 1 FROM json_tree('[]')"}) (void)execute(use);
+  for (const char* use : {"SELECT 1 FROM json_each('[]')", "SELECT 1 FROM json_tree('[]')",
+                          "SELECT 1 FROM pragma_table_info('')", "SELECT 1 FROM pragma_table_list('')"}) {
+    (void)execute(use);
+  }
   // A mapped file that another program cuts short would end us with SIGBUS.
   if (Status set = execute("PRAGMA mmap_size=0"); !set.ok()) return set;
   return execute("PRAGMA cell_size_check=ON");

@@ -34,6 +34,11 @@ Sample** sampleOf(sqlite3_context* context) {
 
 void collect(sqlite3_context* context, int count, sqlite3_value** arguments) noexcept {
   if (sqlite3_value_type(arguments[0]) == SQLITE_NULL) return;
+  for (int i = 0; i < count; ++i) {
+    const int type = sqlite3_value_numeric_type(arguments[i]);
+    if (type == SQLITE_INTEGER || type == SQLITE_FLOAT || type == SQLITE_NULL) continue;
+    return sqlite3_result_error(context, "a value that is to be summarized is no number", -1);
+  }
   Sample** slot = sampleOf(context);
   if (!slot) return sqlite3_result_error_nomem(context);
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SQL functions that reports and users' queries have beside SQLite's own. Aggregates leave NULLs out, as SQLite's do,
-// and give NULL for no value.
+// and give NULL for no value; a text that is no number is an error.
 //   median(x)          the middle value, the mean of the two middle ones for an even count
 //   percentile(x, p)   p in 0..100, linear interpolation between neighbours: percentile(x, 50) is median(x). Not 0..1:
 //                      percentile(x, 0.9) is nearly the smallest value. The p of the group's first row holds.

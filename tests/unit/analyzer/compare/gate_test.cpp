@@ -155,6 +155,21 @@ TEST_F(Gate, YamlNullFails) {
 }
 
 // A run that has not what a rule is about neither passes it nor fails it.
+TEST_F(Gate, YamlLooksAtEachRow) {
+  const std::string ranks =
+      "SELECT column1 AS peak_bytes, column2 AS rank FROM (VALUES (1024, 0), (3072, 1), (4096, 2))";
+  const GateResult high = only("rules:\n- {name: peak, value: \"" + ranks + "\", max: 2 KiB}\n");
+  EXPECT_FALSE(high.passed);
+  EXPECT_THAT(high.detail, testing::AllOf(HasSubstr("3.00 KiB (3072 bytes), rank = 1"), HasSubstr("1 more rows")));
+  EXPECT_TRUE(only("rules:\n- {name: peak, value: \"" + ranks + "\", max: 4 KiB}\n").passed);
+}
+
+TEST_F(Gate, YamlTextIsNoNumber) {
+  const GateResult result = only("rules:\n- {name: a, value: SELECT name FROM kernels LIMIT 1, equals: 0}\n");
+  EXPECT_FALSE(result.passed);
+  EXPECT_THAT(result.detail, HasSubstr("is no number"));
+}
+
 TEST_F(Gate, YamlSkipsWhatDoesNotApply) {
   const auto results =
       valueOf(check("rules:\n"

@@ -118,6 +118,24 @@ TEST(Merge, WarnsOfARankInTwoFiles) {
   EXPECT_THAT(result.warnings, testing::Contains(testing::HasSubstr("Rank 0 is in")));
 }
 
+// As an importer says it of a file that has one of the run's ranks.
+void sayTwoAreMissing(const std::string& path) {
+  schema::Database database = valueOf(schema::Database::open(path));
+  valueOf(
+      database.execute("UPDATE process SET world_size = 3;"
+                       "INSERT INTO diagnostic (start_ns, severity, lane, code, count, message)"
+                       " VALUES (0, 'warning', 'import', 'rank_missing', 2, '1 of the run''s 3 ranks are here')"));
+}
+
+TEST(Merge, CountsTheMissingRanksAgain) {
+  const Files files;
+  for (const std::string& file : {files.first, files.second}) sayTwoAreMissing(file);
+  valueOf(exports::mergeTraces({{files.first, files.second}, files.merged, "test"}));
+  Trace merged = valueOf(Trace::open(files.merged));
+  EXPECT_THAT(rowsOf(merged, "SELECT count, message FROM diagnostics WHERE name = 'rank_missing'"),
+              testing::ElementsAre(testing::HasSubstr("2 of the run's 3 ranks are here")));
+}
+
 TEST(Merge, RefusesAFileTwiceAndATakenName) {
   const Files files;
   EXPECT_THAT(errorOf(exports::mergeTraces({{files.first, files.first}, files.merged, "test"})),

@@ -31,6 +31,12 @@ TEST_F(Functions, Median) {
   EXPECT_EQ(value("median(x)", "(NULL)"), "null");
 }
 
+TEST_F(Functions, TakeNoTextForANumber) {
+  EXPECT_THAT(value("median(x)", "(1),('abc')"), testing::HasSubstr("is no number"));
+  EXPECT_THAT(value("percentile(x, 'half')", "(1)"), testing::HasSubstr("is no number"));
+  EXPECT_EQ(value("median(x)", "('2'),(4)"), "3.0");
+}
+
 TEST_F(Functions, PercentileInterpolates) {
   EXPECT_EQ(value("percentile(x, 0)", "(10),(20),(30)"), "10.0");
   EXPECT_EQ(value("percentile(x, 100)", "(10),(20),(30)"), "30.0");
