@@ -74,12 +74,12 @@ Status forEachLaunchedWork(Trace& trace, CommunicationClassifier& classifier, co
                            const std::function<void(const LaunchedWork&)>& take) {
   static constexpr std::pair<WorkKind, const char*> kTables[] = {
       {WorkKind::Kernel,
-       "SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, name_id, short_name_id"
+       "SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, id, name_id, short_name_id"
        " FROM main.kernel"},
       {WorkKind::Copy,
-       "SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags FROM main.memory_copy"},
+       "SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, id FROM main.memory_copy"},
       {WorkKind::Set,
-       "SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags FROM main.memory_set"}};
+       "SELECT process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags, id FROM main.memory_set"}};
   for (const auto& [what, sql] : kTables) {
     auto rows = trace.query(sql);
     if (!rows.ok()) return rows.error();
@@ -93,10 +93,11 @@ Status forEachLaunchedWork(Trace& trace, CommunicationClassifier& classifier, co
       work.stream = row.id<StreamId>(2);
       work.correlation = row.id<Correlation>(3);
       work.time = intervalOf(row.integer(4), row.integer(5));
+      work.id = row.integer(7);
       bool communicates = false;
       if (what == WorkKind::Kernel) {
-        work.name = row.id<StringId>(7);
-        work.shortName = row.id<StringId>(8);
+        work.name = row.id<StringId>(8);
+        work.shortName = row.id<StringId>(9);
         communicates = classifier.isCommunication(work.process, work.correlation, work.name);
       } else {
         communicates = classifier.isCommunication(work.process, work.correlation);
