@@ -128,7 +128,7 @@ std::string verdictSentence(const Comparison& comparison) {
   if (step->verdict == "slower" || step->verdict == "faster") {
     return fmt::format("B is {}: {}.", step->verdict, numbers);
   }
-  return fmt::format("No difference in the time per step is shown: {}.", numbers);
+  return fmt::format("No difference in the time per step is shown, because the interval spans zero: {}.", numbers);
 }
 
 }  // namespace plumb::compare

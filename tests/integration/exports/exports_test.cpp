@@ -115,7 +115,7 @@ TEST_F(Exports, DiffOfARunWithItselfShowsNothing) {
     EXPECT_NE(row["verdict"], "slower") << row;
   }
   const Outcome shown = plumb({"diff", m_trace, m_trace}), all = plumb({"diff", m_trace, m_trace, "--all"});
-  EXPECT_THAT(shown.output, testing::StartsWith("No difference in the time per step is shown: +0.0 % per step"));
+  EXPECT_THAT(shown.output, testing::StartsWith("No difference in the time per step is shown, "));
   EXPECT_THAT(shown.output, HasSubstr("rows without a difference left out: --all shows them"));
   EXPECT_THAT(shown.output, Not(HasSubstr("AllReduce")));
   EXPECT_THAT(all.output, HasSubstr("exposed communication"));
