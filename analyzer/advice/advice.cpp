@@ -4,10 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
+#include <iterator>
+#include <set>
 #include <utility>
 
+#include "analyzer/advice/findings.h"
 #include "analyzer/advice/rule_file.h"
+#include "analyzer/analyses/breakdown.h"
+#include "analyzer/analyses/gpu_events.h"
+#include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/trace/text_parts.h"
@@ -41,6 +46,8 @@ class FindingReader {
         m_gain(columnOf(row, "gain_ns")),
         m_arithmetic(columnOf(row, "arithmetic")),
         m_rank(columnOf(row, "rank")),
+        m_pid(columnOf(row, "pid")),
+        m_remedy(columnOf(row, "remedy")),
         m_start(columnOf(row, "start_ns")),
         m_end(columnOf(row, "end_ns")),
         m_evidence(columnOf(row, "evidence")),
@@ -54,8 +61,10 @@ class FindingReader {
     Finding one;
     one.rule = m_rule.name;
     one.title = m_rule.title;
-    one.remedy = m_rule.remedy;
+    one.remedy = textAt(m_row, m_remedy);
+    if (one.remedy.empty()) one.remedy = m_rule.remedy;
     one.rank = integerAt(m_row, m_rank);
+    one.pid = integerAt(m_row, m_pid);
     one.finding = m_row.text(m_finding);
     if (const auto ns = integerAt(m_row, m_gain)) one.gain = Duration(std::max<int64_t>(*ns, 0));
     one.arithmetic = textAt(m_row, m_arithmetic);
@@ -69,16 +78,38 @@ class FindingReader {
  private:
   const RuleFile& m_rule;
   const Statement& m_row;
-  int m_finding, m_gain, m_arithmetic, m_rank, m_start, m_end, m_evidence, m_range, m_cannotSay;
+  int m_finding, m_gain, m_arithmetic, m_rank, m_pid, m_remedy, m_start, m_end, m_evidence, m_range, m_cannotSay;
 };
 
-void apply(Trace& trace, const RuleFile& rule, const Filter& filter, const RuleLimits& limits, Advice& advice) {
+// What is asked of the rules, and where the run's steps are.
+struct Scope {
+  Filter filter;
+  std::optional<Interval> steps;
+  bool isOutsideSteps = false;
+};
+
+// Times that every trace lies within are no limit.
+Filter within(Filter filter, TimePoint from, TimePoint to) {
+  if (from > kAllTime.start) filter.from = from;
+  if (to < kAllTime.end) filter.to = to;
+  return filter;
+}
+
+void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLimits& limits, Advice& advice) {
   const auto abstain = [&](std::string reason, bool isBroken) {
+    if (scope.isOutsideSteps) return;
     advice.abstentions.push_back({rule.name, rule.title, std::move(reason), isBroken});
   };
   if (!rule.problem.empty()) return abstain(rule.problem, true);
   auto report = parseReport(rule.name, rule.sql, rule.origin, "rule");
   if (!report.ok()) return abstain(report.error().message, true);
+  Filter filter = scope.filter;
+  if (scope.steps) {
+    const Filter inSteps = within(filter, scope.steps->start, scope.steps->end);
+    const bool isLimited = checkRequest(report.value(), {inSteps, {}}).ok();
+    if (!isLimited && scope.isOutsideSteps) return;
+    if (isLimited && !scope.isOutsideSteps) filter = inSteps;
+  }
   std::optional<TimeLimit> time;
   if (!rule.isBuiltIn()) time.emplace(trace.database(), limits.time);
   if (const Status fits = checkRequest(report.value(), {filter, {}}); !fits.ok()) {
@@ -101,8 +132,71 @@ void apply(Trace& trace, const RuleFile& rule, const Filter& filter, const RuleL
   if (time && time->isOver()) return abstain(fmt::format("{} ({})", time->sentence(), rule.origin), true);
   if (const Status status = row.status(); !status.ok()) return abstain(status.error().message, !rule.isBuiltIn());
   if (found.empty() && !reason.empty()) return abstain(reason, false);
-  if (found.empty()) advice.quiet.push_back(rule.title);
-  for (Finding& one : found) advice.findings.push_back(std::move(one));
+  if (found.empty() && !scope.isOutsideSteps) advice.quiet.push_back(rule.title);
+  for (Finding& one : found) {
+    one.isOutsideSteps = scope.isOutsideSteps;
+    if (scope.isOutsideSteps && !rule.remedyOutside.empty()) one.remedy = rule.remedyOutside;
+    // A place that stands for many ranges is no range to ask for.
+    const auto known = trace.findText(one.range);
+    if (!one.range.empty() && (!known.ok() || !known.value())) one.range.clear();
+    advice.findings.push_back(std::move(one));
+  }
+}
+
+// All of the steps of all ranks, and the GPU work that they launched.
+Interval hullOf(const std::vector<RankSteps>& ranks) {
+  Interval hull{kAllTime.end, kAllTime.start};
+  for (const RankSteps& rank : ranks) {
+    for (const Step& step : rank.steps) {
+      hull.start = std::min(hull.start, step.host.start);
+      hull.end = std::max(hull.end, step.host.end);
+      if (step.gpu) hull.end = std::max(hull.end, step.gpu->window.end);
+    }
+  }
+  return hull;
+}
+
+// Where the steps are, when much of the run lies outside them and nearly all of the computing inside; else nothing: the
+// repetitions of one loop of several are not the run's steps. Where
+// hardly anything lies before or after them they have no end there.
+Result<std::optional<Interval>> findStepsApart(Trace& trace) {
+  constexpr int64_t kLeastOutside = 100;  // a hundredth of the run
+  constexpr double kDeclaredShare = 0.8, kPeriodShare = 0.95;
+  const std::optional<Interval> none;
+  auto steps = findSteps(trace);
+  if (!steps.ok()) return steps.error();
+  if (steps.value().empty()) return none;
+  auto activities = loadGpuActivity(trace);
+  if (!activities.ok()) return activities.error();
+  const Interval hull = hullOf(steps.value());
+  Interval run = hull;
+  Duration inside, all;
+  for (const GpuActivity& activity : activities.value()) {
+    run = {std::min(run.start, activity.hull.start), std::max(run.end, activity.hull.end)};
+    inside += activity.compute.lengthWithin(hull);
+    all += activity.compute.length();
+  }
+  const auto isMuch = [&](Duration time) { return time.ns() > run.length().ns() / kLeastOutside; };
+  const bool before = isMuch(hull.start - run.start), after = isMuch(run.end - hull.end);
+  const bool isDeclared =
+      std::ranges::all_of(steps.value(), [](const RankSteps& rank) { return rank.source == StepSource::Declared; });
+  const double least = (isDeclared ? kDeclaredShare : kPeriodShare) * static_cast<double>(all.ns());
+  if ((!before && !after) || static_cast<double>(inside.ns()) < least) return none;
+  return std::optional(Interval{before ? hull.start : kAllTime.start, after ? hull.end : kAllTime.end});
+}
+
+// Half a percent of the longest span of a device.
+Duration smallGain(const std::vector<DeviceBreakdown>& devices) {
+  Duration span;
+  for (const DeviceBreakdown& device : devices) span = std::max(span, device.whole.span);
+  return Duration(span.ns() / 200);
+}
+
+// Of those with GPU work.
+size_t countProcesses(const std::vector<DeviceBreakdown>& devices) {
+  std::set<ProcessId> processes;
+  for (const DeviceBreakdown& device : devices) processes.insert(device.process);
+  return processes.size();
 }
 
 }  // namespace
@@ -113,11 +207,28 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
   auto rules = findRules(userFolders);
   if (!rules.ok()) return rules.error();
   Advice advice;
-  for (const RuleFile& rule : rules.value()) apply(trace, rule, filter, limits, advice);
-  std::ranges::stable_sort(advice.findings, [](const Finding& a, const Finding& b) {
-    return std::tuple(!a.gain, -a.gain.value_or(Duration()).ns()) <
-           std::tuple(!b.gain, -b.gain.value_or(Duration()).ns());
-  });
+  if (filter.isWholeTime()) {
+    auto steps = findStepsApart(trace);
+    if (!steps.ok()) return steps.error();
+    advice.steps = steps.value();
+  }
+  std::vector<Scope> scopes{{filter, advice.steps, false}};
+  if (advice.steps && advice.steps->start > kAllTime.start) {
+    scopes.push_back({within(filter, kAllTime.start, advice.steps->start), advice.steps, true});
+  }
+  if (advice.steps && advice.steps->end < kAllTime.end) {
+    scopes.push_back({within(filter, advice.steps->end, kAllTime.end), advice.steps, true});
+  }
+  for (const Scope& scope : scopes) {
+    for (const RuleFile& rule : rules.value()) apply(trace, rule, scope, limits, advice);
+  }
+  auto devices = breakDown(trace, filter);
+  if (!devices.ok()) return devices.error();
+  advice.smallBelow = smallGain(devices.value());
+  advice.findings = groupFindings(std::move(advice.findings), countProcesses(devices.value()));
+  const auto isSmall = [&](const Finding& one) { return one.gain && *one.gain < advice.smallBelow; };
+  std::ranges::copy_if(advice.findings, std::back_inserter(advice.small), isSmall);
+  std::erase_if(advice.findings, isSmall);
   return advice;
 }
 

@@ -18,15 +18,20 @@ namespace plumb {
 struct Finding {
   std::string rule;   // the file's name: "launch_bound"
   std::string title;  // "The GPU waits for launches"
-  std::optional<int64_t> rank;
-  std::string finding;  // a sentence with the numbers
+  std::optional<int64_t> rank, pid;
+  std::vector<int64_t> ranks;  // of which the same was found, in order; the numbers are those of `rank`
+  std::vector<int64_t> pids;   // likewise of processes without a rank
+  std::string whom;            // "rank 3", "ranks 0-3", "process 4711"; "" when it is about the only process, or all
+  std::string finding;         // a sentence with the numbers
   std::optional<Duration>
       gain;  // at most what a remedy saves, over the part of the trace that was asked for; none: not estimated
+  std::optional<Duration> leastGain;  // of the other ranks, where there are several
   std::string arithmetic;             // how the gain was computed
   std::string remedy;                 // what to do
   std::optional<Interval> where;      // a time range that shows it
   std::vector<std::string> evidence;  // "kernel 17", "api_call 4": rows of the trace's tables
   std::string range;                  // the range of the code that it is about, for --range; "": none
+  bool isOutsideSteps = false;        // set-up or wind-down: once per run, not in every step
 };
 
 struct Abstention {
@@ -36,7 +41,10 @@ struct Abstention {
 };
 
 struct Advice {
-  std::vector<Finding> findings;        // largest gain first; those without an estimate last
+  std::vector<Finding> findings;        // in the steps first, then the largest gain; those without an estimate last
+  std::vector<Finding> small;           // whose gain is below smallBelow, in the same order
+  Duration smallBelow;                  // 0.5 % of the longest span of a device
+  std::optional<Interval> steps;        // where the run's steps are looked at apart from what lies outside them
   std::vector<Abstention> abstentions;  // rules whose data is missing
   std::vector<std::string> quiet;       // titles of the rules that looked and found nothing
 };
@@ -48,7 +56,10 @@ struct RuleLimits {
 };
 
 // The tables of the analyses and reports must be registered. A rule that cannot be used (rule_file.h), or that takes no
-// parameter for a filter that is set, is an abstention that says so; the others are applied all the same.
+// parameter for a filter that is set, is an abstention that says so; the others are applied all the same. Without a
+// filter of time, and when more than 1 % of the run lies outside its steps, the rules are applied to the steps and, for
+// findings outside them, to what comes before and after. What a rule says of several ranks in the same words is one
+// finding.
 [[nodiscard]] Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std::string>& userFolders,
                                     const RuleLimits& limits = {});
 

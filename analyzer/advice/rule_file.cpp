@@ -39,8 +39,8 @@ Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::st
   rule.name = name;
   rule.sql = text;
   rule.origin = origin;
-  constexpr std::string_view kRemedy = "remedy: ";
-  bool inRemedy = false;
+  constexpr std::string_view kRemedy = "remedy: ", kOutside = "remedy outside the steps: ";
+  std::string* remedy = nullptr;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     std::string_view line = text.substr(at, end - at);
@@ -53,10 +53,13 @@ Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::st
     if (line.empty() || line.starts_with("SPDX-")) continue;
     if (line.starts_with(kRemedy)) {
       rule.remedy = line.substr(kRemedy.size());
-      inRemedy = true;
-    } else if (inRemedy && continues) {
-      rule.remedy += ' ';
-      rule.remedy += line;
+      remedy = &rule.remedy;
+    } else if (line.starts_with(kOutside)) {
+      rule.remedyOutside = line.substr(kOutside.size());
+      remedy = &rule.remedyOutside;
+    } else if (remedy && continues) {
+      *remedy += ' ';
+      *remedy += line;
     } else if (rule.title.empty()) {
       rule.title = line;
     } else if (rule.question.empty()) {

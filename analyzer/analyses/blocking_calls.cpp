@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
+#include "analyzer/analyses/gpu_events.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/torch_ranges.h"
 
 namespace plumb {
 namespace {
@@ -31,6 +34,23 @@ Status readWork(Trace& trace, const char* sql, BlockingKind kind, const EventFil
     if (filter.keepsOnGpu(work.process, work.time.start)) found.push_back(work);
   }
   return row.status();
+}
+
+// What the devices of each process did, all together.
+struct ProcessActivity {
+  IntervalSet work, busy;  // work: computing or communicating; busy: anything
+};
+
+Result<std::unordered_map<ProcessId, ProcessActivity>> loadActivity(Trace& trace) {
+  auto devices = loadGpuActivity(trace);
+  if (!devices.ok()) return devices.error();
+  std::unordered_map<ProcessId, ProcessActivity> result;
+  for (const GpuActivity& device : devices.value()) {
+    ProcessActivity& all = result[device.process];
+    all.work = unite(all.work, unite(device.compute, device.communication));
+    all.busy = unite(all.busy, unite(all.work, device.memory));
+  }
+  return result;
 }
 
 }  // namespace
@@ -65,20 +85,30 @@ Result<std::vector<BlockingCalls>> findBlockingCalls(Trace& trace, const Filter&
   auto ranges = RangeForest::load(trace);
   if (!ranges.ok()) return ranges.error();
 
+  auto activity = loadActivity(trace);
+  if (!activity.ok()) return activity.error();
+
+  PlainRangeNames places(trace, PlainRangeNames::Of::Places);
   std::map<std::tuple<ProcessId, BlockingKind, std::optional<StringId>>, size_t> groups;
   for (const Work& work : works) {
     const HostCall* call =
         work.correlation == Correlation() ? nullptr : calls.value().find(work.process, work.correlation);
     std::optional<StringId> range;
     if (call) {
-      if (const auto node = ranges.value().innermost(call->thread, call->time)) range = ranges.value().nameOf(*node);
+      if (const auto node = ranges.value().innermost(call->thread, call->time))
+        range = places.of(ranges.value().nameOf(*node));
     }
     const auto [at, isNew] = groups.emplace(std::tuple(work.process, work.kind, range), result.size());
-    if (isNew) result.push_back({work.process, work.kind, range, 0, 0, {}, work.time, work.row, work.row});
+    if (isNew) result.push_back({work.process, work.kind, range, 0, 0, {}, {}, {}, work.time, work.row, work.row});
     BlockingCalls& group = result[at->second];
     ++group.count;
     group.bytes += work.bytes;
-    group.blocked += call ? call->time.length() : work.time.length();
+    const Interval blocked = call ? call->time : work.time;
+    const ProcessActivity& devices = activity.value()[work.process];
+    const Duration busy = devices.busy.lengthWithin(blocked);
+    group.blocked += blocked.length();
+    group.idle += blocked.length() - busy;
+    group.copying += busy - devices.work.lengthWithin(blocked);
     group.time = {std::min(group.time.start, work.time.start), std::max(group.time.end, work.time.end)};
     group.firstRow = std::min(group.firstRow, work.row);
     group.lastRow = std::max(group.lastRow, work.row);

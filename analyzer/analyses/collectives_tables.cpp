@@ -10,6 +10,7 @@
 #include "analyzer/analyses/collective_references.h"
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/communication_matrix.h"
+#include "analyzer/analyses/exposed_communication.h"
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/stragglers.h"
@@ -177,6 +178,20 @@ AnalysisRows stragglerRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+AnalysisRows exposedRows(Trace& trace, const Filter& filter) {
+  auto found = findExposedCommunication(trace, filter);
+  if (!found.ok()) return found.error();
+  std::vector<CellRow> rows;
+  for (const ExposedCommunication& one : found.value()) {
+    rows.push_back({cell(one.rank), pidOf(trace, one.process), ordinalOf(trace, one.device), one.operation,
+                    textCell(nameOf(one.basis)), one.kernelCount, cell(one.exposed()), cell(one.transfer),
+                    cell(one.waiting), cell(one.missing), cell(one.unknown), cell(one.lateRank),
+                    one.longest ? Cell(one.longest->value()) : Cell(nullptr), cell(one.where.start),
+                    cell(one.where.end)});
+  }
+  return rows;
+}
+
 bool isHostOfRank(const Trace& trace, const std::string& host, std::optional<int64_t> rank) {
   return !rank || std::ranges::any_of(trace.processes(), [&](const Process& process) {
     return process.rank == rank && process.host == host;
@@ -245,6 +260,11 @@ constexpr AnalysisTable kTables[] = {
      " copies_ns INTEGER, data_loading_ns INTEGER, launch_ns INTEGER, unexplained_ns INTEGER,"
      " late_range TEXT",
      stragglerRows},
+    {"analysis_exposed_communication",
+     "rank INTEGER, pid INTEGER, device INTEGER, operation TEXT, basis TEXT, kernels INTEGER, exposed_ns INTEGER,"
+     " transfer_ns INTEGER, waiting_ns INTEGER, missing_ns INTEGER, unknown_ns INTEGER, late_rank INTEGER,"
+     " longest_kernel_id INTEGER, start_ns INTEGER, end_ns INTEGER",
+     exposedRows},
     {"analysis_clock_offsets",
      "host TEXT, reference TEXT, processes INTEGER, offset_ns INTEGER, error_ns INTEGER, instances INTEGER, basis TEXT",
      clockRows},

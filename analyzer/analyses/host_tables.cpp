@@ -100,7 +100,7 @@ CellRow waitCells(Trace& trace, const HostWait& wait, const std::unordered_map<T
           name(wait.call),
           textCell(nameOf(wait.what)),
           stream == streams.end() ? Cell(nullptr) : Cell(stream->second),
-          wait.range ? textCell(torchRangeName(trace.text(*wait.range)).name) : Cell(nullptr),
+          wait.range ? textCell(placeName(trace.text(*wait.range))) : Cell(nullptr),
           name(wait.op)};
 }
 
@@ -108,6 +108,12 @@ std::unordered_map<StreamId, int64_t> streamNumbersOf(const Trace& trace) {
   std::unordered_map<StreamId, int64_t> numbers;
   for (const Stream& stream : trace.streams()) numbers.emplace(stream.id, stream.number);
   return numbers;
+}
+
+void appendCost(CellRow& row, const std::optional<HostWait::Cost>& cost) {
+  row.push_back(cost ? cell(cost->causedIdle) : Cell(nullptr));
+  row.push_back(cost ? cell(cost->exposedHost) : Cell(nullptr));
+  row.push_back(cost ? cell(cost->avoidable) : Cell(nullptr));
 }
 
 template <WaitGrouping grouping>
@@ -124,7 +130,7 @@ AnalysisRows waitRows(Trace& trace, const Filter& filter) {
     row.emplace_back(nullptr);
     row.emplace_back(static_cast<int64_t>(group.durations.count()));
     appendStatistics(row, group.durations);
-    row.push_back(cell(group.gpuIdle));
+    appendCost(row, group.cost);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -143,7 +149,7 @@ AnalysisRows singleWaitRows(Trace& trace, const Filter& filter) {
     Sample one;
     one.add(wait.time.length().ns());
     appendStatistics(row, one);
-    row.push_back(cell(wait.gpuIdle));
+    appendCost(row, wait.cost);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -192,8 +198,9 @@ AnalysisRows blockingRows(Trace& trace, const Filter& filter) {
   std::vector<CellRow> rows;
   for (const BlockingCalls& group : calls.value()) {
     rows.push_back({rankOf(trace, group.process), pidOf(trace, group.process), textCell(nameOf(group.kind)),
-                    group.range ? textCell(trace.text(*group.range)) : Cell(nullptr), group.count, group.bytes,
-                    cell(group.blocked), cell(group.time.start), cell(group.time.end), group.firstRow, group.lastRow});
+                    group.range ? textCell(placeName(trace.text(*group.range))) : Cell(nullptr), group.count,
+                    group.bytes, cell(group.blocked), cell(group.idle), cell(group.copying), cell(group.time.start),
+                    cell(group.time.end), group.firstRow, group.lastRow});
   }
   return rows;
 }
@@ -214,7 +221,7 @@ constexpr const char* kWaitColumns =
     "rank INTEGER, pid INTEGER, tid INTEGER, api TEXT, waits_for TEXT, stream INTEGER, in_range TEXT, op TEXT, "
     "start_ns "
     "INTEGER, waits INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns INTEGER, stddev_ns "
-    "REAL, gpu_idle_ns INTEGER";
+    "REAL, gpu_idle_ns INTEGER, exposed_host_ns INTEGER, avoidable_ns INTEGER";
 
 constexpr AnalysisTable kTables[] = {
     {"analysis_ranges", kRangeColumns, rangeRows<RangeGrouping::Name>},
@@ -230,7 +237,8 @@ constexpr AnalysisTable kTables[] = {
     {"analysis_synchronizations_by_call", kWaitColumns, waitRows<WaitGrouping::Call>},
     {"analysis_synchronizations_by_instance", kWaitColumns, singleWaitRows},
     {"analysis_blocking_calls",
-     "rank INTEGER, pid INTEGER, kind TEXT, in_range TEXT, calls INTEGER, bytes INTEGER, blocked_ns INTEGER, start_ns "
+     "rank INTEGER, pid INTEGER, kind TEXT, in_range TEXT, calls INTEGER, bytes INTEGER, blocked_ns INTEGER, idle_ns INTEGER, "
+     "copying_ns INTEGER, start_ns "
      "INTEGER, end_ns INTEGER, first_id INTEGER, last_id INTEGER",
      blockingRows},
     {"analysis_counters",

@@ -6,8 +6,11 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
+#include "analyzer/analyses/host_activity.h"
+#include "analyzer/analyses/idle.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/pageable_copies.h"
 #include "analyzer/analyses/range_times.h"
@@ -38,19 +41,6 @@ std::optional<WaitsFor> waitsFor(int64_t kind) {
     default:
       return std::nullopt;  // 2: a stream waits, not the host
   }
-}
-
-struct NextLaunch {
-  TimePoint call, gpu;
-  DeviceId device;
-};
-
-// Since when the device has done nothing at the wait's end, but not before its start; its end when the device is busy
-// then.
-TimePoint driedUp(const IntervalSet& busy, Interval wait) {
-  const auto after = std::ranges::upper_bound(busy.parts(), wait.end, {}, &Interval::start);
-  if (after == busy.parts().begin()) return wait.start;
-  return std::clamp(std::prev(after)->end, wait.start, wait.end);
 }
 
 class WaitFinder {
@@ -88,8 +78,9 @@ class WaitFinder {
       const std::string_view name = m_trace.text(*wait.call);
       wait.what = waitsFor(name);
       wait.time = intervalOf(row.integer(3), row.integer(4));
-      const bool isAsync = wait.what == WaitsFor::Copy && name.find("Async") != std::string_view::npos;
-      if (isAsync && !copies.value().waited(wait.process, row.id<Correlation>(5), wait.time.end)) continue;
+      const bool waits =
+          isBlockingCall(name) || copies.value().waited(wait.process, row.id<Correlation>(5), wait.time.end);
+      if (!waits) continue;
       if (row.integer(5) != 0) m_byCorrelation.emplace(std::pair(row.integer(0), row.integer(5)), m_waits.size());
       m_waits.push_back(wait);
     }
@@ -141,59 +132,42 @@ class WaitFinder {
   }
 
   Status measureIdle() {
-    auto activities = loadGpuActivity(m_trace);
-    if (!activities.ok()) return activities.error();
-    std::map<std::pair<ProcessId, DeviceId>, std::pair<IntervalSet, Interval>> busy;  // (busy, hull)
-    for (const GpuActivity& activity : activities.value()) {
-      busy.emplace(std::pair(activity.process, activity.device),
-                   std::pair(unite(unite(activity.compute, activity.communication), activity.memory), activity.hull));
+    auto devices = findIdle(m_trace);
+    if (!devices.ok()) return devices.error();
+    std::unordered_set<ProcessId> withWork;
+    for (const DeviceIdle& device : devices.value()) withWork.insert(device.timeline.process);
+    for (HostWait& wait : m_waits) {
+      if (wait.thread && withWork.contains(wait.process)) wait.cost.emplace();
     }
-    std::unordered_map<ThreadId, std::vector<NextLaunch>> launches;
-    if (Status done = loadLaunches(launches); !done.ok()) return done;
-
-    for (size_t i = 0; i < m_waits.size(); ++i) {
-      HostWait& wait = m_waits[i];
-      if (!wait.thread) continue;
-      TimePoint end = kAllTime.end;
-      if (i + 1 < m_waits.size() && m_waits[i + 1].process == wait.process && m_waits[i + 1].thread == wait.thread) {
-        end = m_waits[i + 1].time.start;
-      }
-      auto device = busy.lower_bound({wait.process, DeviceId(INT64_MIN)});
-      const std::vector<NextLaunch>& next = launches[*wait.thread];
-      const auto after = std::ranges::lower_bound(next, wait.time.end, {}, &NextLaunch::call);
-      if (after != next.end()) {
-        device = busy.find({wait.process, after->device});
-        end = std::min(end, after->gpu);
-      }
-      if (device == busy.end() || device->first.first != wait.process) continue;
-      const auto& [set, hull] = device->second;
-      const TimePoint dry = driedUp(set, wait.time);
-      const Interval window = clip({dry, std::max(end, dry)}, hull);
-      wait.gpuIdle = window.length() - set.lengthWithin(window);
+    for (const DeviceIdle& device : devices.value()) {
+      for (const IdlePart& part : device.ofWaits) charge(device.timeline.process, part);
+    }
+    for (HostWait& wait : m_waits) {
+      if (!wait.cost) continue;
+      wait.cost->avoidable = std::min(wait.cost->causedIdle + wait.cost->exposedHost, wait.time.length());
     }
     return Unit{};
   }
 
-  Status loadLaunches(std::unordered_map<ThreadId, std::vector<NextLaunch>>& launches) {
-    auto classifier = CommunicationClassifier::load(m_trace);
-    if (!classifier.ok()) return classifier.error();
-    auto calls = HostCallIndex::load(m_trace);
-    if (!calls.ok()) return calls.error();
-    const Status read = forEachLaunchedWork(m_trace, classifier.value(), calls.value(), [&](const LaunchedWork& work) {
-      if (work.call) launches[work.call->thread].push_back({work.call->time.start, work.time.start, work.device});
-    });
-    for (auto& [thread, all] : launches) {
-      std::ranges::sort(all, [](const NextLaunch& a, const NextLaunch& b) {
-        return std::tuple(a.call, a.gpu) < std::tuple(b.call, b.gpu);
-      });
+  // Puts the part on the wait that it is of; m_waits are by process, thread and start.
+  void charge(ProcessId process, const IdlePart& part) {
+    const auto& [thread, moment] = *part.wait;
+    const auto after = std::ranges::upper_bound(
+        m_waits, std::tuple(process, std::optional(thread), moment), {},
+        [](const HostWait& wait) { return std::tuple(wait.process, wait.thread, wait.time.start); });
+    if (after == m_waits.begin()) return;
+    HostWait& wait = *std::prev(after);
+    if (wait.process != process || wait.thread != thread || wait.time.end <= moment || !wait.cost) return;
+    if (part.cause == IdleCause::HostSynchronization) wait.cost->causedIdle += part.time.length();
+    if (part.cause == IdleCause::LaunchBound || part.cause == IdleCause::Unknown) {
+      wait.cost->exposedHost += part.time.length();
     }
-    return read;
   }
 
   Status findSites() {
     auto ranges = RangeForest::load(m_trace);
     if (!ranges.ok()) return ranges.error();
-    PlainRangeNames plain(m_trace);
+    PlainRangeNames plain(m_trace, PlainRangeNames::Of::Places);
     auto rows = m_trace.query("SELECT thread_id, name_id, start_ns, duration_ns FROM operator");
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
@@ -257,11 +231,18 @@ Result<std::vector<WaitTotals>> totalHostWaits(Trace& trace, const Filter& filte
     if (isNew) result.push_back({wait, {}, {}});
     WaitTotals& totals = result[at->second];
     totals.durations.add(wait.time.length().ns());
-    if (wait.gpuIdle) totals.gpuIdle = totals.gpuIdle.value_or(Duration()) + *wait.gpuIdle;
+    if (!wait.cost) continue;
+    if (!totals.cost) totals.cost.emplace();
+    totals.cost->causedIdle += wait.cost->causedIdle;
+    totals.cost->exposedHost += wait.cost->exposedHost;
+    totals.cost->avoidable += wait.cost->avoidable;
   }
   auto order = orderOfProcesses(trace);
   std::ranges::stable_sort(result, [&](const WaitTotals& a, const WaitTotals& b) {
-    return std::tuple(order[a.first.process], b.gpuIdle) < std::tuple(order[b.first.process], a.gpuIdle);
+    const auto costOf = [](const WaitTotals& totals) {
+      return totals.cost ? std::optional(std::pair(totals.cost->avoidable, totals.cost->causedIdle)) : std::nullopt;
+    };
+    return std::tuple(order[a.first.process], costOf(b)) < std::tuple(order[b.first.process], costOf(a));
   });
   return result;
 }

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host waits: calls in which a thread waits for the device. What the waiting cost the device: its idle time (all
-// streams) from when it ran dry to the GPU start of what the same thread launched next (of the next wait, if that comes
-// first). It ran dry when its last work before the wait's end was done, but not before the wait's start; gaps between
-// work that was queued already are not the wait's doing. An asynchronous copy of pageable memory whose call returned
-// only after the copy had ended is a wait too. When two threads wait at once the same idle time is on both.
+// Host waits: calls in which a thread waits for the device, and what that cost the device, told by the causes of its
+// idle time (idle.h), so that report idle and this say the same of the same gap:
+//   caused idle   the idle time inside the wait, before the next work that the thread launched, and, of the first wait
+//                 in a gap, which let the device run dry, the latency of that launch; host synchronization in report
+//                 idle. Over all waits they add up to it.
+//   exposed host  likewise idle time after the wait in the same gap, in which the thread made the next work ready:
+//   launch-bound
+//                 or unknown in report idle. A host that had run ahead would have hidden it.
+//   avoidable     what the device would at most have gained without the wait: both, but not more than the wait itself,
+//                 because the host would have been no more than that earlier
+// Gaps between work that was queued already are not a wait's doing. An asynchronous copy of pageable memory whose call
+// returned only after the copy had ended is a wait too. Of threads that wait at once the one has the idle time that
+// launched what ended it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -24,9 +32,13 @@ struct HostWait {
   std::optional<StringId> call;    // name of the API function
   WaitsFor what = WaitsFor::Device;
   std::optional<StreamId> stream;
-  std::optional<StringId> range, op;  // the innermost around the call; range: see PlainRangeNames (torch_ranges.h)
+  std::optional<StringId> range, op;  // the innermost around the call; range: a place (torch_ranges.h)
   Interval time;
-  std::optional<Duration> gpuIdle;  // none: the process has no GPU work, or the thread is not known
+  // Sums over the process's devices; none: the process has no GPU work, or the thread is not known.
+  struct Cost {
+    Duration causedIdle, exposedHost, avoidable;
+  };
+  std::optional<Cost> cost;
 };
 
 // By process, thread and start. A call inside another wait of its thread (a driver call) is part of it.
@@ -36,9 +48,9 @@ enum class WaitGrouping : uint8_t { Site, Thread, Call };
 struct WaitTotals {
   HostWait first;  // an example; what it is not grouped by does not count
   Sample durations;
-  std::optional<Duration> gpuIdle;
+  std::optional<HostWait::Cost> cost;
 };
-// Site: thread, function, what is waited for, operator and range. In order of rank, the most idle time first.
+// Site: thread, function, what is waited for, operator and range. In order of rank, the most avoidable time first.
 [[nodiscard]] Result<std::vector<WaitTotals>> totalHostWaits(Trace& trace, const Filter& filter, WaitGrouping grouping);
 
 }  // namespace plumb

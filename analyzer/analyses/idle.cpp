@@ -7,7 +7,9 @@
 
 #include "analyzer/analyses/host_activity.h"
 #include "analyzer/analyses/launches.h"
+#include "analyzer/analyses/pageable_copies.h"
 #include "analyzer/analyses/queued_work.h"
+#include "analyzer/analyses/torch_ranges.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/intervals/gallop.h"
 
@@ -68,6 +70,7 @@ struct Knowledge {
   LaunchIndex launches;
   QueuedWork queued;
   std::unordered_map<ProcessId, IntervalSet> overhead;
+  PageableCopies pageable;
   HostActivity activity;
 };
 
@@ -77,6 +80,10 @@ struct Piece {
   Interval time;
 };
 
+// What is looked at to explain a piece: the whole gap, so that a window's edge changes no cause. Before the device's
+// first work the gap has no beginning.
+Interval explained(const Piece& piece) { return piece.gap.before ? piece.gap.time : piece.time; }
+
 class GapSplitter {
  public:
   GapSplitter(const Knowledge& knowledge, const DeviceTimeline& timeline, IdleDetail detail)
@@ -85,6 +92,7 @@ class GapSplitter {
   // The parts of the piece, in order, without holes; until the next call.
   const std::vector<IdlePart>& split(const Piece& piece) {
     m_parts.clear();
+    m_wait.reset();
     if (!piece.gap.after) {
       rest(piece, piece.time, IdleCause::Unknown, IdleEvidence::NoWork);
       return m_parts;
@@ -94,9 +102,14 @@ class GapSplitter {
     if (!launch) {
       rest(piece, piece.time, IdleCause::Unknown, IdleEvidence::NoLaunch);
     } else if (launch->start > piece.gap.time.start) {
-      const TimePoint launched = std::clamp(launch->start, piece.time.start, piece.time.end);
-      lateHost(piece, {piece.time.start, launched}, *launch);
-      rest(piece, {launched, piece.time.end}, IdleCause::LaunchBound, IdleEvidence::LaunchLatency);
+      const Interval whole = explained(piece);
+      const TimePoint launched = std::clamp(launch->start, whole.start, whole.end);
+      lateHost(piece, {whole.start, launched}, *launch);
+      const bool isWaits = m_wait && !isBlocked(launch->thread, launched) &&
+                           !m_known.pageable.contains(m_timeline.process, event.correlation);
+      rest(piece, {launched, whole.end}, isWaits ? IdleCause::HostSynchronization : IdleCause::LaunchBound,
+           isWaits ? IdleEvidence::WaitLatency : IdleEvidence::LaunchLatency);
+      keepInside(piece.time);
     } else {
       queued(piece, event, *launch);
     }
@@ -104,40 +117,50 @@ class GapSplitter {
   }
 
  private:
+  using Wait = std::pair<ThreadId, TimePoint>;
+
   // Before the launch: what did its thread do, or where nothing is known of it, the thread before it?
   void lateHost(const Piece& piece, Interval window, const Launch& launch) {
-    std::vector<HostMoment> moments;
-    const auto take = [&](const HostMoment& moment) { moments.push_back(moment); };
-    m_known.activity.forEach(launch.thread, window, take);
+    std::vector<std::pair<HostMoment, ThreadId>> moments;
+    const auto takeOf = [&](ThreadId thread) {
+      return [&moments, thread](const HostMoment& moment) { moments.emplace_back(moment, thread); };
+    };
+    m_known.activity.forEach(launch.thread, window, takeOf(launch.thread));
     if (const Launch* before = launchOf(piece.gap.before); before && before->thread != launch.thread) {
       std::vector<Interval> known;
-      for (const HostMoment& moment : moments) known.push_back(moment.time);
+      for (const auto& [moment, thread] : moments) known.push_back(moment.time);
       const IntervalSet unknown = IntervalSet::unionOf(std::move(known)).gaps(window);
-      for (const Interval& hole : unknown.parts()) m_known.activity.forEach(before->thread, hole, take);
-      std::sort(moments.begin(), moments.end(),
-                [](const HostMoment& a, const HostMoment& b) { return a.time.start < b.time.start; });
+      for (const Interval& hole : unknown.parts()) {
+        m_known.activity.forEach(before->thread, hole, takeOf(before->thread));
+      }
+      std::ranges::sort(moments, {}, [](const auto& entry) { return entry.first.time.start; });
     }
     TimePoint at = window.start;
-    for (const HostMoment& moment : moments) {
-      hostMoment({{at, moment.time.start}, {}, {}, false, false});
-      hostMoment(moment);
+    for (const auto& [moment, thread] : moments) {
+      hostMoment({{at, moment.time.start}, {}, {}, false, false}, thread);
+      hostMoment(moment, thread);
       at = moment.time.end;
     }
-    hostMoment({{at, window.end}, {}, {}, false, false});
+    hostMoment({{at, window.end}, {}, {}, false, false}, launch.thread);
   }
 
-  void hostMoment(const HostMoment& moment) {
+  void hostMoment(const HostMoment& moment, ThreadId thread) {
     if (moment.time.empty()) return;
     if (moment.isBlocked) {
-      return add({moment.time, IdleCause::HostSynchronization, IdleEvidence::BlockingCall, moment.call, moment.range});
+      const Wait own(thread, moment.time.start);
+      if (!m_wait) m_wait = own;
+      return add(
+          {moment.time, IdleCause::HostSynchronization, IdleEvidence::BlockingCall, moment.call, moment.range, own});
     }
-    IdlePart part{moment.time, IdleCause::Unknown, IdleEvidence::NoHostRecord, moment.call, moment.range};
+    IdlePart part{
+        moment.time, IdleCause::Unknown, m_wait ? IdleEvidence::NoHostRecordAfterWait : IdleEvidence::NoHostRecord,
+        moment.call, moment.range,       m_wait};
     if (moment.isLoading) {
       part.cause = IdleCause::DataLoading;
       part.evidence = IdleEvidence::DataRange;
     } else if (moment.isRecorded()) {
       part.cause = IdleCause::LaunchBound;
-      part.evidence = IdleEvidence::BusyHost;
+      part.evidence = m_wait ? IdleEvidence::BusyHostAfterWait : IdleEvidence::BusyHost;
     }
     const auto overhead = m_known.overhead.find(m_timeline.process);
     if (overhead == m_known.overhead.end()) return add(part);
@@ -146,7 +169,7 @@ class GapSplitter {
       IdlePart before = part;
       before.time = {part.time.start, piece.start};
       add(before);
-      add({piece, IdleCause::ProfilerOverhead, IdleEvidence::OverheadRecord, part.call, part.range});
+      add({piece, IdleCause::ProfilerOverhead, IdleEvidence::OverheadRecord, part.call, part.range, {}});
       part.time.start = piece.end;
     }
     add(part);
@@ -178,7 +201,7 @@ class GapSplitter {
 
   // One part, beside which stands what the host did for most of it.
   void rest(const Piece& piece, Interval time, IdleCause cause, IdleEvidence evidence) {
-    IdlePart part{time, cause, evidence, {}, {}};
+    IdlePart part{time, cause, evidence, {}, {}, m_wait};
     Duration most;
     const Launch* launch = m_detail == IdleDetail::Gaps ? launchOf(piece.gap.after) : nullptr;
     if (!launch && m_detail == IdleDetail::Gaps) launch = launchOf(piece.gap.before);
@@ -197,13 +220,26 @@ class GapSplitter {
     if (part.time.empty()) return;
     if (!m_parts.empty()) {
       IdlePart& last = m_parts.back();
-      if (std::tie(last.cause, last.evidence, last.call, last.range) ==
-          std::tie(part.cause, part.evidence, part.call, part.range)) {
+      if (std::tie(last.cause, last.evidence, last.call, last.range, last.wait) ==
+          std::tie(part.cause, part.evidence, part.call, part.range, part.wait)) {
         last.time.end = part.time.end;
         return;
       }
     }
     m_parts.push_back(part);
+  }
+
+  // The launching call is a copy that blocks: its latency is its own, and so is that of pageable memory, which the host
+  // first copies elsewhere.
+  [[nodiscard]] bool isBlocked(ThreadId thread, TimePoint at) const {
+    bool result = false;
+    m_known.activity.forEach(thread, {at, at + Duration(1)}, [&](const HostMoment& m) { result = m.isBlocked; });
+    return result;
+  }
+
+  void keepInside(Interval window) {
+    for (IdlePart& part : m_parts) part.time = clip(part.time, window);
+    std::erase_if(m_parts, [](const IdlePart& part) { return part.time.empty(); });
   }
 
   [[nodiscard]] const Launch* launchOf(std::optional<size_t> event) const {
@@ -214,6 +250,7 @@ class GapSplitter {
   const DeviceTimeline& m_timeline;
   const IdleDetail m_detail;
   std::vector<IdlePart> m_parts;
+  std::optional<Wait> m_wait;  // the first one of the gap: it let the device run dry
 };
 
 // Sums by key of the few parts of one gap.
@@ -245,14 +282,19 @@ class FewSums {
 // Takes the gaps of a device one by one.
 class DeviceSummary {
  public:
-  DeviceSummary(DeviceIdle& device, IdleDetail detail) : m_device(device), m_detail(detail) {}
+  DeviceSummary(DeviceIdle& device, PlainRangeNames& places, IdleDetail detail)
+      : m_device(device), m_places(places), m_detail(detail) {}
 
   void add(const Piece& piece, const std::vector<IdlePart>& parts) {
     m_device.total += piece.time.length();
     for (const IdlePart& part : parts) m_byEvidence.add({part.cause, part.evidence}, part.time.length());
     m_byEvidence.countInto(m_device.byEvidence);
     if (m_detail == IdleDetail::Causes) return;
-    for (const IdlePart& part : parts) m_byRange.add({part.range, part.cause}, part.time.length());
+    for (const IdlePart& part : parts) {
+      const StringId place = part.range == StringId() ? part.range : m_places.of(part.range);
+      m_byRange.add({place, part.cause}, part.time.length());
+      if (part.wait) m_device.ofWaits.push_back(part);
+    }
     m_byRange.countInto(m_device.byRange);
     m_device.gaps.push_back(gapOf(piece, parts));
   }
@@ -273,6 +315,7 @@ class DeviceSummary {
   }
 
   DeviceIdle& m_device;
+  PlainRangeNames& m_places;
   const IdleDetail m_detail;
   FewSums<std::pair<IdleCause, IdleEvidence>> m_byEvidence;
   FewSums<std::pair<StringId, IdleCause>> m_byRange;
@@ -301,7 +344,7 @@ class Interest {
       const bool isHostLate = after && after->start > piece.gap.time.start;
       if (m_detail == IdleDetail::Causes && !isHostLate) continue;
       for (const Launch* launch : {after, launchOf(timeline, piece.gap.before)}) {
-        if (launch) m_moments[launch->thread].push_back(piece.time);
+        if (launch) m_moments[launch->thread].push_back(explained(piece));
       }
     }
   }
@@ -335,13 +378,16 @@ std::string_view textOf(IdleEvidence evidence) {
                                                 "a record of the profiler's own work",
                                                 "the launching thread was in a range that loads data",
                                                 "the launching thread was in other calls or ranges",
+                                                "the launching thread was in other calls or ranges after a wait",
                                                 "from the launch call's begin to the work's start",
+                                                "from the launch call's begin to the work's start after a wait",
                                                 "queued; the collective's last rank arrived meanwhile",
                                                 "queued behind a recorded wait for an event",
                                                 "queued; it follows work of another stream",
                                                 "queued behind work of its own stream",
                                                 "queued behind work of its own graph",
                                                 "nothing is recorded of the launching thread",
+                                                "nothing is recorded of the launching thread after a wait",
                                                 "the launch is not in the trace",
                                                 "no work of the device follows"};
   return kTexts[static_cast<size_t>(evidence)];
@@ -358,7 +404,13 @@ Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter, Idl
   if (!queued.ok()) return queued.error();
   auto overhead = loadOverhead(trace);
   if (!overhead.ok()) return overhead.error();
-  Knowledge known{std::move(launches).value(), std::move(queued).value(), std::move(overhead).value(), {}};
+  auto pageable = PageableCopies::load(trace);
+  if (!pageable.ok()) return pageable.error();
+  Knowledge known{std::move(launches).value(),
+                  std::move(queued).value(),
+                  std::move(overhead).value(),
+                  std::move(pageable).value(),
+                  {}};
 
   std::vector<DeviceIdle> devices;
   std::vector<std::vector<Piece>> pieces;
@@ -378,9 +430,10 @@ Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter, Idl
   auto activity = HostActivity::load(trace, interest.take());
   if (!activity.ok()) return activity.error();
   known.activity = std::move(activity).value();
+  PlainRangeNames places(trace, PlainRangeNames::Of::Places);
   for (size_t i = 0; i < devices.size(); ++i) {
     GapSplitter splitter(known, devices[i].timeline, detail);
-    DeviceSummary summary(devices[i], detail);
+    DeviceSummary summary(devices[i], places, detail);
     for (const Piece& piece : pieces[i]) summary.add(piece, splitter.split(piece));
   }
   return devices;

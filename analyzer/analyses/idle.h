@@ -2,12 +2,14 @@
 // Idle time of a device and what delayed it. A gap is a maximal time in which no stream of the device works; what
 // delayed it is what delayed E, the next piece of GPU work of the device, with L the call that launched it:
 //   before L began (when L began inside the gap), by what L's thread did:
-//     host synchronization  it was inside a blocking wait or a blocking copy
+//     host synchronization  it was inside a wait for the device or a copy that blocks (host_activity.h)
 //     profiler overhead     a record of the profiler's own work says so
 //     data loading          it was inside a range, operator or Python function that fetches data
 //     launch-bound          it was in other calls or ranges
 //     unknown               nothing is recorded of it
-//   from L's begin to E's start: launch-bound (the launch's own latency)
+//   from L's begin to E's start: the launch's own latency: host synchronization when such a wait reached into the gap
+//     before L (without it E would have been queued), unless L is a copy that blocks or of pageable memory, else
+//     launch-bound
 //   when L began before the gap, so that E was queued already:
 //     communication skew    E is a collective and its last rank arrived inside the gap: until then
 //     stream dependency     a wait for an event was enqueued on E's stream before E; without such a record, E follows
@@ -52,13 +54,16 @@ enum class IdleEvidence : uint8_t {
   OverheadRecord,
   DataRange,
   BusyHost,
+  BusyHostAfterWait,
   LaunchLatency,
+  WaitLatency,
   PeerArrival,
   WaitRecord,
   OtherStream,
   SameStream,
   SameGraph,
   NoHostRecord,
+  NoHostRecordAfterWait,
   NoLaunch,
   NoWork
 };
@@ -69,6 +74,8 @@ struct IdlePart {
   IdleCause cause = IdleCause::Unknown;
   IdleEvidence evidence = IdleEvidence::NoLaunch;
   StringId call, range;  // what ran on the host's thread meanwhile; 0: nothing recorded
+  // The wait that this is part of, else the first one before it in the gap: its thread, and a moment inside it.
+  std::optional<std::pair<ThreadId, TimePoint>> wait;
 };
 
 struct IdleGap {
@@ -90,7 +97,8 @@ struct DeviceIdle {
   Duration total;             // of all gaps
   std::vector<IdleGap> gaps;  // in order of time
   std::map<std::pair<IdleCause, IdleEvidence>, IdleTotal> byEvidence;
-  std::map<std::pair<StringId, IdleCause>, IdleTotal> byRange;  // the host's range; 0: nothing recorded
+  std::map<std::pair<StringId, IdleCause>, IdleTotal> byRange;  // the host's place; 0: nothing recorded
+  std::vector<IdlePart> ofWaits;                                // the parts that have a wait, in order of time
 };
 
 // Causes: only `total` and `byEvidence`, for which little of the host's activity has to be looked at.

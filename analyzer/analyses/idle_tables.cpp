@@ -6,6 +6,7 @@
 
 #include "analyzer/analyses/idle.h"
 #include "analyzer/analyses/small_kernels.h"
+#include "analyzer/analyses/torch_ranges.h"
 
 namespace plumb {
 namespace {
@@ -13,6 +14,10 @@ namespace {
 constexpr size_t kLargestGaps = 1000;  // of each device; the others are in the sums only
 
 Cell nameCell(Trace& trace, StringId name) { return name == StringId() ? Cell(nullptr) : textCell(trace.text(name)); }
+
+Cell placeCell(Trace& trace, StringId name) {
+  return name == StringId() ? Cell(nullptr) : textCell(placeName(trace.text(name)));
+}
 
 Cell workCell(Trace& trace, const DeviceIdle& device, std::optional<size_t> index) {
   if (!index) return nullptr;
@@ -25,6 +30,11 @@ Cell workCell(Trace& trace, const DeviceIdle& device, std::optional<size_t> inde
     default:
       return textCell("set");
   }
+}
+
+const char* tableOf(const DeviceEvent& event) {
+  static constexpr const char* kTables[] = {"kernel", "memory_copy", "memory_set"};
+  return kTables[static_cast<size_t>(event.table)];
 }
 
 AnalysisRows causeRows(Trace& trace, const Filter& filter) {
@@ -49,7 +59,7 @@ AnalysisRows rangeRows(Trace& trace, const Filter& filter) {
   for (const DeviceIdle& device : devices.value()) {
     for (const auto& [key, total] : device.byRange) {
       rows.push_back({cell(device.rank), pidOf(trace, device.timeline.process),
-                      ordinalOf(trace, device.timeline.device), nameCell(trace, key.first),
+                      ordinalOf(trace, device.timeline.device), placeCell(trace, key.first),
                       textCell(nameOf(key.second)), total.gapCount, cell(total.time), cell(total.largest),
                       cell(device.total)});
     }
@@ -85,6 +95,10 @@ AnalysisRows gapRows(Trace& trace, const Filter& filter) {
                   workCell(trace, device, gap.after),
                   cell(total)};
       for (const Duration time : gap.byCause) row.push_back(cell(time));
+      for (const auto& index : {gap.before, gap.after}) {
+        row.push_back(index ? textCell(tableOf(device.timeline.events[*index])) : Cell(nullptr));
+        row.push_back(index ? Cell(device.timeline.events[*index].id) : Cell(nullptr));
+      }
       rows.push_back(std::move(row));
     }
   }
@@ -97,9 +111,9 @@ AnalysisRows smallKernelRows(Trace& trace, const Filter& filter) {
   std::vector<CellRow> rows;
   for (const SmallKernels& small : found.value()) {
     rows.push_back({rankOf(trace, small.process), pidOf(trace, small.process), ordinalOf(trace, small.device),
-                    small.range ? textCell(trace.text(*small.range)) : Cell(nullptr), small.count, small.fromGraphs,
-                    cell(small.kernelTime), cell(small.gapTime), cell(small.time.start), cell(small.time.end),
-                    small.firstKernel, small.lastKernel});
+                    small.range ? textCell(placeName(trace.text(*small.range))) : Cell(nullptr), small.count,
+                    small.fromGraphs, cell(small.kernelTime), cell(small.gapTime), cell(small.time.start),
+                    cell(small.time.end), small.firstKernel, small.lastKernel});
   }
   return rows;
 }
@@ -117,7 +131,8 @@ constexpr AnalysisTable kTables[] = {
      "rank INTEGER, pid INTEGER, device INTEGER, start_ns INTEGER, idle_ns INTEGER, cause TEXT, evidence TEXT,"
      " host_call TEXT, host_range TEXT, work_before TEXT, work_after TEXT, device_idle_ns INTEGER,"
      " host_synchronization_ns INTEGER, launch_bound_ns INTEGER, data_loading_ns INTEGER, stream_dependency_ns INTEGER,"
-     " communication_skew_ns INTEGER, profiler_overhead_ns INTEGER, device_scheduling_ns INTEGER, unknown_ns INTEGER",
+     " communication_skew_ns INTEGER, profiler_overhead_ns INTEGER, device_scheduling_ns INTEGER, unknown_ns INTEGER,"
+     " before_table TEXT, before_id INTEGER, after_table TEXT, after_id INTEGER",
      gapRows},
     {"analysis_small_kernels",
      "rank INTEGER, pid INTEGER, device INTEGER, in_range TEXT, kernels INTEGER, from_graphs INTEGER, kernel_ns "

@@ -243,11 +243,17 @@ AnalysisRows precisionRows(Trace& trace, const Filter& filter) {
                          std::optional<double> flops, std::optional<Duration> gpu, std::optional<int64_t> bytes,
                          std::optional<double> value, Cell time, std::string_view note) {
       rows.push_back({rank, pid, textCell(what), dtype.empty() ? Cell(nullptr) : textCell(dtype), textCell(source),
-                      cell(count), cell(flops), cell(gpu), cell(bytes), cell(value), std::move(time), textCell(note)});
+                      cell(count), cell(flops), cell(gpu), cell(bytes), cell(value), std::move(time), textCell(note),
+                      nullptr, nullptr, nullptr});
     };
     for (const MatrixProducts& products : process.products) {
       add("matrix product", products.dtype, products.source, products.count, products.flops, products.gpuTime, {}, {},
           nullptr, products.flops ? "" : "cannot say how many FLOPs, because the shapes are not recorded");
+      if (!products.longest) continue;
+      CellRow& row = rows.back();
+      row[12] = *products.longest;
+      row[13] = cell(products.longestTime.start);
+      row[14] = cell(products.longestTime.end);
     }
     for (const MatrixProducts& products : process.products) {
       if (products.dtype != "fp32" || products.inAutocast.value_or(1) == 0) continue;
@@ -338,7 +344,8 @@ constexpr AnalysisTable kTables[] = {
      graphRows},
     {"analysis_precision",
      "rank INTEGER, pid INTEGER, what TEXT, dtype TEXT, source TEXT, count INTEGER, flops REAL, gpu_ns INTEGER, bytes "
-     "INTEGER, value REAL, time_ns INTEGER, note TEXT",
+     "INTEGER, value REAL, time_ns INTEGER, note TEXT, longest_kernel_id INTEGER, longest_start_ns INTEGER,"
+     " longest_end_ns INTEGER",
      precisionRows},
     {"analysis_loss_scale", "rank INTEGER, pid INTEGER, what TEXT, time_ns INTEGER, value REAL", lossScaleRows},
 };

@@ -71,6 +71,7 @@ Status forEachLaunchedWork(Trace& trace, CommunicationClassifier& classifier, co
                                        : classifier.isCommunication(row.process, row.correlation);
     LaunchedWork work;
     work.what = row.what;
+    work.id = row.id;
     work.kind = communicates ? GpuEventKind::Communication : isKernel ? GpuEventKind::Compute : GpuEventKind::Memory;
     work.process = row.process;
     work.device = row.device;

@@ -45,6 +45,7 @@ struct LaunchedWork {
   StreamId stream;
   Correlation correlation;
   StringId name, shortName;  // kernels
+  int64_t id = 0;            // row of its table
   Interval time;
   const HostCall* call = nullptr;  // null: its launch is not in the trace
 };

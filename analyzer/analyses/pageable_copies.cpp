@@ -19,6 +19,11 @@ Result<PageableCopies> PageableCopies::load(Trace& trace) {
   return copies;
 }
 
+bool PageableCopies::contains(ProcessId process, Correlation correlation) const {
+  const auto ends = m_ends.find(process);
+  return ends != m_ends.end() && ends->second.contains(correlation);
+}
+
 bool PageableCopies::waited(ProcessId process, Correlation correlation, TimePoint callEnd) const {
   const auto ends = m_ends.find(process);
   if (ends == m_ends.end()) return false;

@@ -10,6 +10,7 @@ namespace plumb {
 class PageableCopies {
  public:
   [[nodiscard]] static Result<PageableCopies> load(Trace& trace);
+  [[nodiscard]] bool contains(ProcessId process, Correlation correlation) const;
   // The call returned only after its copy had ended.
   [[nodiscard]] bool waited(ProcessId process, Correlation correlation, TimePoint callEnd) const;
 

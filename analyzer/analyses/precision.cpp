@@ -309,14 +309,16 @@ class PrecisionAnalysis {
     return forEachLaunchedWork(m_trace, classifier.value(), calls.value(), [&](const LaunchedWork& work) {
       const auto library = m_byCorrelation.find({work.process.value(), work.correlation.value()});
       if (library != m_byCorrelation.end()) {
-        m_productRows[static_cast<size_t>(library->second)].gpuTime += work.time.length();
+        addWork(m_productRows[static_cast<size_t>(library->second)], work);
         return;
       }
       if (const auto found = m_operators.find(work); found && m_roles[*found].origin != Origin::None) {
         const Role& role = m_roles[*found];
-        (role.origin == Origin::Product ? m_productRows[static_cast<size_t>(role.row)].gpuTime
-                                        : m_conversionRows[static_cast<size_t>(role.row)].gpuTime) +=
-            work.time.length();
+        if (role.origin == Origin::Product) {
+          addWork(m_productRows[static_cast<size_t>(role.row)], work);
+        } else {
+          m_conversionRows[static_cast<size_t>(role.row)].gpuTime += work.time.length();
+        }
         return;
       }
       if (work.what != WorkKind::Kernel || told.count(work.process)) return;
@@ -326,8 +328,16 @@ class PrecisionAnalysis {
       MatrixProducts& mine = product(work.process, format->second, "kernel name");
       mine.inAutocast.reset();
       ++mine.count;
-      mine.gpuTime += work.time.length();
+      addWork(mine, work);
     });
+  }
+
+  static void addWork(MatrixProducts& products, const LaunchedWork& work) {
+    products.gpuTime += work.time.length();
+    if (work.what != WorkKind::Kernel) return;
+    if (products.longest && work.time.length() <= products.longestTime.length()) return;
+    products.longest = work.id;
+    products.longestTime = work.time;
   }
 
   Status loadScales() {

@@ -24,7 +24,9 @@ struct MatrixProducts {
   const char* source = "";
   int64_t count = 0;
   std::optional<double> flops;
-  Duration gpuTime;  // summed durations of their kernels
+  Duration gpuTime;                // summed durations of their kernels
+  std::optional<int64_t> longest;  // row of the longest kernel
+  Interval longestTime;
   std::optional<int64_t>
       inAutocast;  // of them, inside a range or operator with 'autocast' in its name; none: there is none
 };

@@ -8,13 +8,15 @@
 #include "analyzer/analyses/idle.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/torch_ranges.h"
 
 namespace plumb {
 namespace {
 
 class Grouping {
  public:
-  Grouping(const HostCallIndex& calls, const RangeForest& ranges) : m_calls(calls), m_ranges(ranges) {}
+  Grouping(Trace& trace, const HostCallIndex& calls, const RangeForest& ranges)
+      : m_calls(calls), m_ranges(ranges), m_places(trace, PlainRangeNames::Of::Places) {}
 
   void add(const DeviceTimeline& timeline, const DeviceEvent& kernel) {
     SmallKernels& group = groupOf(timeline, kernel);
@@ -49,18 +51,19 @@ class Grouping {
   }
 
   // The outermost around the launching call.
-  [[nodiscard]] std::optional<StringId> rangeOf(ProcessId process, const DeviceEvent& kernel) const {
+  [[nodiscard]] std::optional<StringId> rangeOf(ProcessId process, const DeviceEvent& kernel) {
     const HostCall* call = kernel.correlation == Correlation() ? nullptr : m_calls.find(process, kernel.correlation);
     if (!call) return std::nullopt;
     auto node = m_ranges.innermost(call->thread, call->time);
     if (!node) return std::nullopt;
     const auto& nodes = m_ranges.forest().nodes();
     while (nodes[*node].parent >= 0) node = static_cast<size_t>(nodes[*node].parent);
-    return m_ranges.nameOf(*node);
+    return m_places.of(m_ranges.nameOf(*node));
   }
 
   const HostCallIndex& m_calls;
   const RangeForest& m_ranges;
+  PlainRangeNames m_places;
   std::map<std::tuple<ProcessId, DeviceId, std::optional<StringId>>, size_t> m_indices;
   std::vector<SmallKernels> m_groups;
 };
@@ -80,7 +83,7 @@ Result<std::vector<SmallKernels>> findSmallKernels(Trace& trace, const Filter& f
   if (!calls.ok()) return calls.error();
   auto ranges = RangeForest::load(trace);
   if (!ranges.ok()) return ranges.error();
-  Grouping groups(calls.value(), ranges.value());
+  Grouping groups(trace, calls.value(), ranges.value());
   for (const DeviceIdle& device : devices.value()) {
     const DeviceTimeline& timeline = device.timeline;
     for (const DeviceEvent& event : timeline.events) {

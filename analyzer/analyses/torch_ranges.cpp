@@ -18,11 +18,21 @@ TorchRangeName torchRangeName(std::string_view text) {
   return result;
 }
 
+std::string_view placeName(std::string_view text) {
+  const std::string_view name = torchRangeName(text).name;
+  for (const std::string_view step : {"ProfilerStep#", "step ", "Step "}) {
+    const bool isNumbered = name.starts_with(step) && name.size() > step.size() &&
+                            name.find_first_not_of("0123456789", step.size()) == std::string_view::npos;
+    if (isNumbered) return name.substr(0, step.size() - 1);
+  }
+  return name;
+}
+
 StringId PlainRangeNames::of(StringId name) {
   const auto [plain, isNew] = m_plain.emplace(name, name);
   if (!isNew) return plain->second;
   const std::string_view text = m_trace.text(name);
-  const std::string_view shortText = torchRangeName(text).name;
+  const std::string_view shortText = m_what == Of::Places ? placeName(text) : torchRangeName(text).name;
   if (shortText.size() == text.size()) return name;
   const auto [first, isNewText] = m_first.emplace(std::string(shortText), name);
   if (isNewText) {

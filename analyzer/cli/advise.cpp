@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// plumb advise, plumb diff, plumb check
+// plumb advise, plumb check
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,10 +9,11 @@
 #include <optional>
 
 #include "analyzer/advice/advice.h"
+#include "analyzer/analyses/windows.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/empty_reason.h"
+#include "analyzer/cli/object_rows.h"
 #include "analyzer/cli/text.h"
-#include "analyzer/compare/diff.h"
 #include "analyzer/compare/gate.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/sqlext/sql_surface.h"
@@ -24,64 +26,161 @@ using nlohmann::json;
 
 json textOf(const std::string& text) { return repaired(text); }
 
-void printAdviceAsJson(const Advice& advice) {
-  json findings = json::array(), abstentions = json::array();
-  for (const Finding& finding : advice.findings) {
-    json entry = {{"rule", textOf(finding.rule)},
-                  {"title", textOf(finding.title)},
-                  {"finding", textOf(finding.finding)},
-                  {"arithmetic", textOf(finding.arithmetic)},
-                  {"remedy", textOf(finding.remedy)},
-                  {"rank", nullptr},
-                  {"gain_ns", nullptr},
-                  {"start_ns", nullptr},
-                  {"end_ns", nullptr},
-                  {"evidence", json::array()},
-                  {"range", nullptr}};
-    if (finding.rank) entry["rank"] = *finding.rank;
-    if (finding.gain) entry["gain_ns"] = finding.gain->ns();
-    if (finding.where) {
-      entry["start_ns"] = finding.where->start.ns();
-      entry["end_ns"] = finding.where->end.ns();
-    }
-    if (!finding.range.empty()) entry["range"] = textOf(finding.range);
-    for (const std::string& evidence : finding.evidence) entry["evidence"].push_back(textOf(evidence));
-    findings.push_back(std::move(entry));
+json objectOf(const Finding& finding) {
+  json entry = {{"rule", textOf(finding.rule)},
+                {"title", textOf(finding.title)},
+                {"whom", textOf(finding.whom)},
+                {"outside_steps", finding.isOutsideSteps},
+                {"finding", textOf(finding.finding)},
+                {"arithmetic", textOf(finding.arithmetic)},
+                {"remedy", textOf(finding.remedy)},
+                {"rank", nullptr},
+                {"pid", nullptr},
+                {"ranks", finding.ranks},
+                {"gain_ns", nullptr},
+                {"least_gain_ns", nullptr},
+                {"start_ns", nullptr},
+                {"end_ns", nullptr},
+                {"evidence", json::array()},
+                {"range", nullptr}};
+  if (finding.rank) entry["rank"] = *finding.rank;
+  if (finding.pid) entry["pid"] = *finding.pid;
+  if (finding.gain) entry["gain_ns"] = finding.gain->ns();
+  if (finding.leastGain) entry["least_gain_ns"] = finding.leastGain->ns();
+  if (finding.where) {
+    entry["start_ns"] = finding.where->start.ns();
+    entry["end_ns"] = finding.where->end.ns();
   }
+  if (!finding.range.empty()) entry["range"] = textOf(finding.range);
+  for (const std::string& evidence : finding.evidence) entry["evidence"].push_back(textOf(evidence));
+  return entry;
+}
+
+json objectsOf(const std::vector<Finding>& findings) {
+  json entries = json::array();
+  for (const Finding& finding : findings) entries.push_back(objectOf(finding));
+  return entries;
+}
+
+void printAdviceAsJson(const Advice& advice) {
+  json abstentions = json::array(), quiet = json::array();
   for (const Abstention& abstention : advice.abstentions) {
     abstentions.push_back({{"rule", textOf(abstention.rule)},
                            {"title", textOf(abstention.title)},
                            {"reason", textOf(abstention.reason)}});
   }
-  json quiet = json::array();
   for (const std::string& title : advice.quiet) quiet.push_back(textOf(title));
-  fmt::print("{}\n", json{{"findings", findings}, {"cannot_say", abstentions}, {"nothing_found", quiet}}.dump(2));
+  fmt::print("{}\n", json{{"findings", objectsOf(advice.findings)},
+                          {"small", objectsOf(advice.small)},
+                          {"small_below_ns", advice.smallBelow.ns()},
+                          {"cannot_say", abstentions},
+                          {"nothing_found", quiet}}
+                         .dump(2));
+}
+
+// One row for each finding, small ones after the others, then one for each rule that cannot say.
+Status printAdviceAsRows(Database& database, const Advice& advice, Format format) {
+  static const std::vector<ReportColumn> kColumns = {
+      {"kind", "", ""},       {"title", "", ""},           {"whom", "", ""},
+      {"gain_ns", "ns", ""},  {"least_gain_ns", "ns", ""}, {"finding", "", ""},
+      {"arithmetic", "", ""}, {"start_ns", "ns", ""},      {"end_ns", "ns", ""},
+      {"evidence", "", ""},   {"range", "", ""},           {"remedy", "", ""},
+      {"rule", "", ""}};
+  json rows = json::array();
+  const auto add = [&](const std::vector<Finding>& findings, const char* kind) {
+    for (const Finding& finding : findings) {
+      json row = objectOf(finding);
+      row["kind"] = finding.isOutsideSteps ? fmt::format("{} outside the steps", kind) : kind;
+      row["evidence"] = textOf(fmt::format("{}", fmt::join(finding.evidence, ", ")));
+      for (const char* name : {"whom", "evidence"}) {
+        if (row[name] == "") row[name] = nullptr;
+      }
+      rows.push_back(std::move(row));
+    }
+  };
+  add(advice.findings, "finding");
+  add(advice.small, "small finding");
+  for (const Abstention& abstention : advice.abstentions) {
+    rows.push_back({{"kind", "cannot say"},
+                    {"title", textOf(abstention.title)},
+                    {"finding", textOf(abstention.reason)},
+                    {"rule", textOf(abstention.rule)}});
+  }
+  return writeObjects(database, rows, kColumns, format, stdout);
+}
+
+std::string gainText(const Finding& finding) {
+  if (!finding.gain) return finding.arithmetic.empty() ? "not estimated" : finding.arithmetic;
+  std::string text = fmt::format("up to {} ({})", formatDuration(*finding.gain), finding.arithmetic);
+  if (finding.leastGain && finding.rank) {
+    text += fmt::format("; of the other ranks {} or more; numbers are of rank {}", formatDuration(*finding.leastGain),
+                        *finding.rank);
+  } else if (finding.leastGain && finding.pid) {
+    text += fmt::format("; of the other processes {} or more; numbers are of process {}",
+                        formatDuration(*finding.leastGain), *finding.pid);
+  }
+  return text;
+}
+
+void printFinding(const Finding& finding, int number) {
+  fmt::print("{}. {}{}\n", number, escaped(finding.title),
+             finding.whom.empty() ? std::string() : fmt::format(" ({})", finding.whom));
+  fmt::print("   {}\n", escaped(finding.finding));
+  fmt::print("   gain: {}\n", escaped(gainText(finding)));
+  std::string where;
+  if (finding.where) {
+    where = fmt::format("{} … {} after the start of the recording", formatDuration(finding.where->start - TimePoint()),
+                        formatDuration(finding.where->end - TimePoint()));
+  }
+  if (!finding.evidence.empty()) {
+    where += fmt::format("{}{}", where.empty() ? "" : "; ", fmt::join(finding.evidence, ", "));
+  }
+  if (!where.empty()) fmt::print("   where: {}\n", escaped(where));
+  fmt::print("   do: {}\n   rule: {}\n\n", escaped(finding.remedy), escaped(finding.rule));
+}
+
+std::string stepsText(const Interval& steps) {
+  const bool begins = steps.start > kAllTime.start, ends = steps.end < kAllTime.end;
+  const std::string from = begins ? "from " + formatDuration(steps.start - TimePoint()) : std::string(),
+                    to = ends ? "to " + formatDuration(steps.end - TimePoint()) : std::string();
+  return fmt::format("{}{}{}", from, begins && ends ? " " : "", to);
+}
+
+void printSmall(const Advice& advice) {
+  if (advice.small.empty()) return;
+  std::vector<std::string> titles;
+  for (const Finding& finding : advice.small) {
+    std::string title = finding.title;
+    if (!finding.range.empty()) title += fmt::format(" in '{}'", finding.range);
+    if (!finding.whom.empty()) title += fmt::format(" ({})", finding.whom);
+    titles.push_back(fmt::format("{}, {}", title, formatDuration(*finding.gain)));
+  }
+  fmt::print("{} finding{} of less than {} (0.5 % of the run) left out (--format table lists them): {}\n",
+             titles.size(), titles.size() == 1 ? "" : "s", formatDuration(advice.smallBelow),
+             escaped(fmt::format("{}", fmt::join(titles, "; "))));
 }
 
 void printAdvice(const Advice& advice) {
-  if (advice.findings.empty()) fmt::print("No rule found anything.\n");
+  if (advice.findings.empty()) fmt::print("No rule found anything{}.\n", advice.small.empty() ? "" : " large");
+  if (advice.steps) {
+    fmt::print("Findings of the steps ({} of the recording); those outside them come last.\n\n",
+               stepsText(*advice.steps));
+  }
   int number = 0;
+  bool isOutside = false;
   for (const Finding& finding : advice.findings) {
-    fmt::print("{}. {}{}\n", ++number, escaped(finding.title),
-               finding.rank ? fmt::format(" (rank {})", *finding.rank) : std::string());
-    fmt::print("   {}\n", escaped(finding.finding));
-    fmt::print("   gain: {}\n",
-               finding.gain ? fmt::format("up to {} ({})", formatDuration(*finding.gain), escaped(finding.arithmetic))
-                            : escaped(finding.arithmetic.empty() ? "not estimated" : finding.arithmetic));
-    if (finding.where) {
-      fmt::print("   where: {} … {} after the start of the recording{}\n",
-                 formatDuration(finding.where->start - TimePoint()), formatDuration(finding.where->end - TimePoint()),
-                 finding.evidence.empty()
-                     ? std::string()
-                     : fmt::format("; {}", escaped(fmt::format("{}", fmt::join(finding.evidence, ", ")))));
+    if (finding.isOutsideSteps && !isOutside) {
+      isOutside = true;
+      fmt::print("Outside the steps, once per run (setting up, winding down):\n\n");
     }
-    fmt::print("   do: {}\n   rule: {}\n\n", escaped(finding.remedy), escaped(finding.rule));
+    printFinding(finding, ++number);
   }
   if (advice.findings.size() > 1) {
     fmt::print(
         "Each gain is for the part of the run that was asked for. Rules may count the same time, so gains do not add "
         "up.\n");
   }
+  printSmall(advice);
   if (!advice.abstentions.empty()) {
     fmt::print("These rules cannot say, because\n");
     for (const Abstention& abstention : advice.abstentions) {
@@ -90,70 +189,6 @@ void printAdvice(const Advice& advice) {
   }
   if (!advice.quiet.empty())
     fmt::print("Looked for and not found: {}\n", escaped(fmt::format("{}", fmt::join(advice.quiet, "; "))));
-}
-
-std::string amount(compare::Subject subject, std::optional<double> value) {
-  if (!value) return "-";
-  return isBytes(subject) ? formatBytes(*value) : formatDuration(*value);
-}
-
-// A change, with its sign.
-std::string change(compare::Subject subject, double value) {
-  return fmt::format("{}{}", value < 0 ? "-" : "+", amount(subject, value < 0 ? -value : value));
-}
-
-void printComparison(const compare::Comparison& comparison, size_t most) {
-  fmt::print("A: {}, {} steady steps of {} ranks\nB: {}, {} steady steps of {} ranks\n", escaped(comparison.a.path),
-             comparison.a.steps, comparison.a.ranks, escaped(comparison.b.path), comparison.b.steps,
-             comparison.b.ranks);
-  if (!comparison.note.empty()) fmt::print("{}\n", escaped(comparison.note));
-  fmt::print("Times are means per step and rank; the interval is Welch's for the change, 95 %, over steps.\n\n");
-  using Align = TextTable::Align;
-  TextTable table({"what", "name", "A", "B", "change", "change %", "95 % interval", "calls A", "calls B", "verdict"},
-                  {Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right,
-                   Align::Right, Align::Right, Align::Left});
-  std::optional<compare::Subject> current;
-  size_t shown = 0, left = 0;
-  for (const compare::Difference& row : comparison.rows) {
-    if (current != row.subject) current = row.subject, shown = 0;
-    if (++shown > most) {
-      ++left;
-      continue;
-    }
-    table.add({nameOf(row.subject), shortened(escaped(row.name), 60), amount(row.subject, row.a),
-               amount(row.subject, row.b), row.change ? change(row.subject, *row.change) : "-",
-               row.changePct ? fmt::format("{:+.1f} %", *row.changePct) : "-",
-               row.low ? fmt::format("{} … {}", change(row.subject, *row.low), change(row.subject, *row.high)) : "-",
-               fmt::format("{:.4g}", row.callsA), fmt::format("{:.4g}", row.callsB), row.verdict});
-  }
-  fmt::print("{}", table.text());
-  if (left > 0) fmt::print("\n{} rows more: --all shows them\n", left);
-}
-
-void printComparisonAsJson(const compare::Comparison& comparison) {
-  json rows = json::array();
-  const auto number = [](std::optional<double> value) { return value ? json(*value) : json(nullptr); };
-  for (const compare::Difference& row : comparison.rows) {
-    rows.push_back({{"what", nameOf(row.subject)},
-                    {"name", textOf(row.name)},
-                    {"status", row.status},
-                    {"a", number(row.a)},
-                    {"b", number(row.b)},
-                    {"change", number(row.change)},
-                    {"change_pct", number(row.changePct)},
-                    {"low", number(row.low)},
-                    {"high", number(row.high)},
-                    {"calls_a", row.callsA},
-                    {"calls_b", row.callsB},
-                    {"verdict", row.verdict}});
-  }
-  fmt::print(
-      "{}\n",
-      json{{"a", {{"file", textOf(comparison.a.path)}, {"steps", comparison.a.steps}, {"ranks", comparison.a.ranks}}},
-           {"b", {{"file", textOf(comparison.b.path)}, {"steps", comparison.b.steps}, {"ranks", comparison.b.ranks}}},
-           {"note", comparison.note},
-           {"rows", rows}}
-          .dump(2));
 }
 
 // Adds to a value that is NULL why the first report or analysis in its SQL that says so has no rows.
@@ -191,12 +226,6 @@ int printGate(const std::vector<compare::GateResult>& results) {
   return broken > 0 ? kBadInput : failed > 0 ? kFailed : kDone;
 }
 
-// The exit code, or that of a disk that is full.
-int finish(int code) {
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-  return complain("The output could not be written: is the disk full?", kFailed);
-}
-
 }  // namespace
 
 int runAdvise(const AdviseArguments& arguments) {
@@ -216,27 +245,15 @@ int runAdvise(const AdviseArguments& arguments) {
   if (arguments.timeout) limits.time = std::chrono::milliseconds(static_cast<int64_t>(*arguments.timeout * 1000));
   auto advice = advise(trace, arguments.filter, arguments.ruleFolders, limits);
   if (!advice.ok()) return complain(advice.error().message, kBadInput);
-  if (arguments.format == Format::Json) {
-    printAdviceAsJson(advice.value());
-  } else {
+  if (!arguments.format) {
     printAdvice(advice.value());
+  } else if (arguments.format == Format::Json) {
+    printAdviceAsJson(advice.value());
+  } else if (const Status printed = printAdviceAsRows(trace.database(), advice.value(), *arguments.format);
+             !printed.ok()) {
+    return complain(printed.error().message, kFailed);
   }
-  return finish(kDone);
-}
-
-int runDiff(const DiffArguments& arguments) {
-  auto a = Trace::open(arguments.a), b = Trace::open(arguments.b);
-  if (!a.ok()) return complain(a.error().message, kBadInput);
-  if (!b.ok()) return complain(b.error().message, kBadInput);
-  auto comparison = compare::compareRuns(a.value(), b.value());
-  if (!comparison.ok()) return complain(comparison.error().message, kFailed);
-  constexpr size_t kMostRows = 15;  // of each kind
-  if (arguments.format == Format::Json) {
-    printComparisonAsJson(comparison.value());
-  } else {
-    printComparison(comparison.value(), arguments.all ? SIZE_MAX : kMostRows);
-  }
-  return finish(kDone);
+  return finishOutput(kDone);
 }
 
 int runCheck(const CheckArguments& arguments) {
@@ -269,7 +286,7 @@ int runCheck(const CheckArguments& arguments) {
                          arguments.rules, isYaml ? "" : ", which only .yaml rules can have"),
              kDone);
   }
-  return finish(code);
+  return finishOutput(code);
 }
 
 }  // namespace plumb::cli

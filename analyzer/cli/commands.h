@@ -64,7 +64,7 @@ struct ExportArguments {
 struct AdviseArguments {
   std::string file;
   Filter filter;
-  Format format = Format::Table;                        // or Json
+  std::optional<Format> format;                         // none: as text
   std::vector<std::string> reportFolders, ruleFolders;  // users' reports and rules
   std::optional<double> timeout;                        // s, of one of the user's rules
 };
@@ -72,8 +72,8 @@ struct AdviseArguments {
 
 struct DiffArguments {
   std::string a, b;
-  Format format = Format::Table;  // or Json
-  bool all = false;
+  Format format = Format::Table;
+  bool all = false;  // rows without a difference, too, and all of each kind
 };
 [[nodiscard]] int runDiff(const DiffArguments& arguments);
 
@@ -97,5 +97,7 @@ struct MergeArguments {
 
 // One line on standard error; returns `code`.
 int complain(const std::string& message, int code);
+// The exit code, or that of a disk that is full.
+[[nodiscard]] int finishOutput(int code);
 
 }  // namespace plumb::cli

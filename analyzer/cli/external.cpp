@@ -18,6 +18,11 @@ int complain(const std::string& message, int code) {
   return code;
 }
 
+int finishOutput(int code) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  return complain("The output could not be written: is the disk full?", kFailed);
+}
+
 namespace {
 
 std::string siblingPath(const char* program) {

@@ -78,11 +78,25 @@ struct Arguments {
   bool list = false, columns = false;
 };
 
-void addTextOrJson(CLI::App* command, Format& format) {
-  command->add_option("--format", format, "text (default) or json")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Table}, {"json", Format::Json}})
-              .description(""))
+// Commands whose output is more than one table are read best as text.
+template <class Chosen>
+void addTextOrFormat(CLI::App* command, Chosen& format) {
+  command
+      ->add_option_function<std::string>(
+          "--format",
+          [&format](const std::string& text) {
+            const std::string name = CLI::detail::to_lower(text);
+            const auto known = kFormats.find(name);
+            if (name == "text") {
+              format = Chosen();
+            } else if (known == kFormats.end()) {
+              throw CLI::ValidationError("--format",
+                                         "there is no format '" + text + "'; use text, table, csv, json or markdown");
+            } else {
+              format = known->second;
+            }
+          },
+          "text (default), table, csv, json or markdown; csv and json have plain numbers in ns and bytes")
       ->type_name("FORMAT");
 }
 
@@ -91,7 +105,7 @@ void describeJudgements(CLI::App& app, Arguments& arguments) {
   advise->group(kLook);
   advise->add_option("FILE", arguments.advise.file, "trace file")->required();
   addFilters(advise, arguments.advise.filter);
-  addTextOrJson(advise, arguments.advise.format);
+  addTextOrFormat(advise, arguments.advise.format);
   advise
       ->add_option("--timeout", arguments.advise.timeout,
                    "seconds after which a rule of yours is stopped (default: 60)")
@@ -111,8 +125,9 @@ void describeJudgements(CLI::App& app, Arguments& arguments) {
   diff->group(kLook);
   diff->add_option("A", arguments.diff.a, "trace file before")->required();
   diff->add_option("B", arguments.diff.b, "trace file after")->required();
-  diff->add_flag("--all", arguments.diff.all, "every row, not the largest 15 of each kind");
-  addTextOrJson(diff, arguments.diff.format);
+  diff->add_flag("--all", arguments.diff.all,
+                 "rows without a difference, too, and more than the largest 15 of each kind");
+  addTextOrFormat(diff, arguments.diff.format);
   diff->footer("Example: plumb diff before.sqlite after.sqlite");
 
   CLI::App* check = app.add_subcommand("check", "Rules that the run must pass, for CI: exit code 0 or 1");

@@ -110,4 +110,25 @@ Result<Comparison> compareRuns(Trace& a, Trace& b) {
   return result;
 }
 
+std::string verdictSentence(const Comparison& comparison) {
+  if (!comparison.a.hasSteps || !comparison.b.hasSteps) {
+    const char* who = comparison.a.hasSteps ? "B has" : comparison.b.hasSteps ? "A has" : "the runs have";
+    return fmt::format("Cannot say which is faster, because {} no steps: without them a run is one observation.", who);
+  }
+  const auto step = std::ranges::find(comparison.rows, Subject::Step, &Difference::subject);
+  if (step == comparison.rows.end()) return "Cannot say which is faster, because no time per step is known.";
+  const auto ms = [](double ns) { return fmt::format("{:+.2f} ms", ns / 1e6); };
+  const std::string percent = step->changePct ? fmt::format("{:+.1f} %", *step->changePct) : "?";
+  if (!step->low) {
+    return fmt::format("Cannot say which is faster: {} ({} per step); {}.", percent, ms(*step->change),
+                       step->verdict.starts_with("cannot say, because ") ? step->verdict.substr(20) : step->verdict);
+  }
+  const std::string numbers = fmt::format("{} per step ({}, 95 % interval {} … {})", percent, ms(*step->change),
+                                          ms(*step->low), ms(*step->high));
+  if (step->verdict == "slower" || step->verdict == "faster") {
+    return fmt::format("B is {}: {}.", step->verdict, numbers);
+  }
+  return fmt::format("No difference in the time per step is shown, because the interval spans zero: {}.", numbers);
+}
+
 }  // namespace plumb::compare

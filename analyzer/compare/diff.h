@@ -30,4 +30,8 @@ struct Comparison {
 
 [[nodiscard]] Result<Comparison> compareRuns(Trace& a, Trace& b);
 
+// What came out, in a sentence: "B is slower: +3.2 % per step (+1.20 ms, 95 % interval +0.90 ms … +1.50 ms).", or that
+// no difference is shown, or why nothing can be said.
+[[nodiscard]] std::string verdictSentence(const Comparison& comparison);
+
 }  // namespace plumb::compare

@@ -14,6 +14,7 @@
 #include "analyzer/import/object_stream.h"
 #include "analyzer/import/plain_json.h"
 #include "analyzer/import/registry.h"
+#include "analyzer/trace/time.h"
 
 namespace plumb::import {
 namespace {
@@ -81,10 +82,14 @@ class Events {
     const std::string key =
         fmt::format("{}\n{}\n{}\n{}", document.text(root, "cat"), pid, document.integer(root, "id").value_or(0), name);
     const auto ns = static_cast<int64_t>(std::llround(*time * 1000));
+    std::string& collective = m_collectives[{pid, tid}];
     if (phase == "b") {
       m_open[key].push_back(begin(document, root, pid, tid, name, ns, offset));
+      if (m_open[key].back().isCollective) collective = key;
+      if (name == "KernelCh") addKernel(document, root, collective);
     } else {
       end(key, ns, offset);
+      if (collective == key) collective.clear();
     }
   }
 
@@ -123,6 +128,7 @@ class Events {
     int64_t communicator = 0, sequence = -1, elements = 0, channels = 0;
     std::optional<int64_t> peer;
     std::string datatype;
+    std::optional<Interval> kernel;  // from the first channel's start to the last one's stop, by the GPU's clock
     std::vector<std::pair<std::string, schema::Value>> payload;
   };
 
@@ -157,6 +163,19 @@ class Events {
     if (range.peer && *range.peer < 0) range.peer.reset();  // -1: none
     range.datatype = document.text(*arguments, "Datatype");
     return range;
+  }
+
+  // A channel of the kernel of the collective that stands around it: by the GPU's clock, in ns, 0 for not known.
+  void addKernel(const PlainDocument& document, const PlainValue& root, const std::string& collective) {
+    const PlainValue* arguments = document.find(root, "args");
+    const auto open = m_open.find(collective);
+    if (!arguments || open == m_open.end() || open->second.empty()) return;
+    const int64_t start = document.integer(*arguments, "StartGpuClk").value_or(0),
+                  stop = document.integer(*arguments, "StopGpuClk").value_or(0);
+    if (start <= 0 || stop < start) return;
+    std::optional<Interval>& kernel = open->second.back().kernel;
+    const Interval mine{TimePoint(start), TimePoint(stop)};
+    kernel = kernel ? Interval{std::min(kernel->start, mine.start), std::max(kernel->end, mine.end)} : mine;
   }
 
   int64_t communicator(int64_t process, int64_t hash, int64_t rank) {
@@ -210,20 +229,21 @@ class Events {
     for (const auto& [name, value] : range.payload) {
       file.rows().insert(schema::RangePayloadRow{.range_id = id, .name_id = file.textId(name), .value = value});
     }
-    if (range.isCollective) storeCollective(range, duration.value_or(0));
+    if (range.isCollective) storeCollective(range, duration);
   }
 
-  void storeCollective(const Range& range, int64_t duration) {
+  void storeCollective(const Range& range, std::optional<int64_t> duration) {
     auto& file = m_context.file;
     const std::string_view known = ncclOperation(range.name);
     const NcclDatatype type = ncclDatatype(range.datatype);
+    const int64_t id = file.rows().nextId<schema::CollectiveRow>();
     file.rows().insert(
-        schema::CollectiveRow{.id = file.rows().nextId<schema::CollectiveRow>(),
+        schema::CollectiveRow{.id = id,
                               .process_id = range.process,
                               .thread_id = range.thread,
                               .communicator_id = range.communicator,
                               .start_ns = range.start,
-                              .duration_ns = duration,
+                              .duration_ns = duration.value_or(0),
                               .sequence = range.sequence,
                               .operation_id = file.textId(known.empty() ? std::string_view(range.name) : known),
                               .datatype_id = file.textId(type.name),
@@ -236,6 +256,18 @@ class Events {
                               .channels = range.channels > 0 ? std::optional(range.channels) : std::nullopt,
                               .stream_handle = std::nullopt,
                               .external_id = std::nullopt});
+    // The event on the host ends when NCCL has enqueued the operation, so no bandwidth follows from it.
+    if (!range.kernel && !duration) return;
+    const int64_t measured = range.kernel ? range.kernel->length().ns() : *duration;
+    const int64_t bytes = ncclBytes(known, range.elements, type.bytes, 0);
+    file.rows().insert(schema::CollectiveTimingRow{
+        .collective_id = id,
+        .duration_ns = measured,
+        .source = range.kernel ? "kernel_gpu" : "collective_cpu",
+        .algbw_bytes_per_s = range.kernel && measured > 0 && bytes > 0
+                                 ? std::optional(static_cast<double>(bytes) * 1e9 / static_cast<double>(measured))
+                                 : std::nullopt,
+        .busbw_bytes_per_s = std::nullopt});
   }
 
   SourceContext& m_context;
@@ -243,7 +275,8 @@ class Events {
   Losses m_losses;
   SourceResult m_result;
   std::map<std::string, std::vector<Range>> m_open;
-  std::map<std::pair<int64_t, int64_t>, int64_t> m_communicators;  // by process and hash
+  std::map<std::pair<std::string, std::string>, std::string> m_collectives;  // by pid and tid, the open one's key
+  std::map<std::pair<int64_t, int64_t>, int64_t> m_communicators;            // by process and hash
   std::optional<int64_t> m_firstNs;
   int64_t m_lastNs = 0;
   uint64_t m_stored = 0;

@@ -6,15 +6,15 @@
 -- communicator: its name, else its id; by size
 -- operation: NCCL's name
 -- bytes (bytes): by size: of one collective, by NCCL's convention
--- ranks: by size: of the communicator
+-- ranks: by size: of the communicator; empty: not told
 -- calls: records, one per rank and collective
 -- total_ns (ns): sum of their durations
 -- median_ns (ns): of their durations
 -- max_ns (ns): the longest
--- busbw_bytes_per_s (bytes/s): median of what NCCL reports
+-- busbw_bytes_per_s (bytes/s): median of what NCCL reports; empty: it reports none
 -- benchmark_busbw_bytes_per_s (bytes/s): the best that nccl-tests reached at this size and number of ranks, where its output was imported too; by size; empty: none
 -- of_benchmark_pct (%): the first as a share of the second
--- source: what NCCL timed it with
+-- source: what was timed: kernel_gpu (the kernel, by the device's clock), kernel_cpu, collective_cpu (NCCL's event on the host: of its example profiler until the operation is enqueued, which is no transfer time), cuda_events
 -- reference_note: by size: why there is no benchmark, when some were imported
 WITH inside AS (
   SELECT t.collective_id, t.duration_ns, t.busbw_bytes_per_s, t.source, c.operation_id, c.bytes, c.communicator_id, w.rank
@@ -25,7 +25,7 @@ named AS (
   SELECT CASE WHEN :by = 'rank' THEN i.rank END AS rank, o.text AS operation, i.duration_ns, i.busbw_bytes_per_s, i.source,
          CASE WHEN coalesce(:by, 'size') = 'size' THEN coalesce(cn.text, printf('0x%x', m.hash)) END AS communicator,
          CASE WHEN coalesce(:by, 'size') = 'size' THEN i.bytes END AS bytes,
-         CASE WHEN coalesce(:by, 'size') = 'size' THEN m.n_ranks END AS ranks
+         CASE WHEN coalesce(:by, 'size') = 'size' THEN nullif(m.n_ranks, 0) END AS ranks
   FROM inside i JOIN string o ON o.id = i.operation_id LEFT JOIN communicator m ON m.id = i.communicator_id
        LEFT JOIN string cn ON cn.id = m.name_id),
 grouped AS (

@@ -8,12 +8,12 @@
 -- start_ns (ns): of the gap, with --by gap
 -- idle_ns (ns): time in which no stream of the device worked; the rows of --by cause and of --by range add up to the idle time of the breakdown. --by gap shows the 1000 largest gaps
 -- share_pct (%): of the device's idle time
--- cause: host_synchronization, launch_bound, data_loading, stream_dependency, communication_skew, profiler_overhead, device_scheduling (between queued pieces of work of one stream or graph) or unknown (launch_bound: the launching thread was in other calls or ranges, or the launch itself took its time; of the critical path the first is host, the second launch); of a gap the one that took most of it
+-- cause: host_synchronization, launch_bound, data_loading, stream_dependency, communication_skew, profiler_overhead, device_scheduling (between queued pieces of work of one stream or graph) or unknown (host_synchronization: inside a wait for the device, and the latency of the launch after it; report synchronizations gives the same time to each wait; launch_bound: the launching thread was in other calls or ranges, or the launch itself took its time; of the critical path the first is host, the second launch); of a gap the one that took most of it
 -- evidence: what the cause is told by
 -- gaps: how many gaps the time is part of
 -- largest_ns (ns): most of it in one gap
 -- host_call: the CUDA call in which the launching thread was, of a gap's cause; empty: none
--- host_range: the innermost range, operator or Python function around it; empty: none is recorded
+-- host_range: the innermost range, operator or Python function around it, by range without the numbers of steps and calls; empty: none is recorded
 -- work_before: the kernel, copy or set that ended at the gap's start
 -- work_after: the one that ended the gap
 SELECT rank, pid, device, start_ns, idle_ns, share_pct, cause, evidence, gaps, largest_ns, host_call, host_range, work_before, work_after

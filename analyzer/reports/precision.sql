@@ -17,7 +17,7 @@
 -- value: loss scale
 -- note: why a value is empty, or what it is
 WITH chosen AS (
-  SELECT * FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'summary') = 'summary'
+  SELECT rank, pid, what, dtype, source, count, flops, gpu_ns, bytes, value, time_ns, note FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'summary') = 'summary'
   UNION ALL
   SELECT rank, pid, what, NULL, 'recorded', NULL, NULL, NULL, NULL, value, time_ns, ''
   FROM analysis_loss_scale(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'time')

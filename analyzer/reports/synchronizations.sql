@@ -16,11 +16,13 @@
 -- avg_ns (ns): mean
 -- median_ns (ns): median
 -- max_ns (ns): longest
--- gpu_idle_ns (ns): the device's idle time (all streams) from its last work before the wait's end (but not before the wait's start) to the GPU start of what the same thread launched next, or to its next wait; waits of several threads at once have it each; empty: not known
+-- gpu_idle_ns (ns): idle time of the process's devices (all streams of each) that the wait caused: inside the wait, and, of the first wait in a gap, from the begin of the next launch to its work's start (but not of a copy that blocks or of pageable memory). It is what report idle calls host_synchronization; empty: not known
+-- exposed_host_ns (ns): of the first wait in a gap, idle time after it in the same gap, in which the thread made the next work ready; report idle calls it launch_bound or unknown, after a wait. Empty: not known
+-- avoidable_ns (ns): what the device would at most have gained without the wait: both together, but not more than the wait took; empty: not known
 WITH chosen AS (
   SELECT * FROM analysis_synchronizations(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'site') = 'site'
   UNION ALL SELECT * FROM analysis_synchronizations_by_call(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'call'
   UNION ALL SELECT * FROM analysis_synchronizations_by_thread(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'thread'
   UNION ALL SELECT * FROM analysis_synchronizations_by_instance(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'instance')
-SELECT rank, pid, tid, api, waits_for, stream, in_range, op, start_ns, waits, total_ns, avg_ns, median_ns, max_ns, gpu_idle_ns
+SELECT rank, pid, tid, api, waits_for, stream, in_range, op, start_ns, waits, total_ns, avg_ns, median_ns, max_ns, gpu_idle_ns, exposed_host_ns, avoidable_ns
 FROM chosen;

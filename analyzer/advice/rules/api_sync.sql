@@ -1,27 +1,35 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Calls that wait for the device
--- cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize … after which the device was idle for more than 1 % of its span
+-- cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize … without which the device would have been idle for more than 1 % of its span less, unless they are one place of Hidden synchronization; costs as in report synchronizations
 -- remedy: Remove the call, or wait for the one event that is needed, as late as possible; let the device queue
 --   work ahead meanwhile.
 WITH device AS (
   SELECT rank, pid, sum(span_ns) AS span_ns, sum(idle_ns) AS idle_ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
+wait AS (
+  SELECT *, row_number() OVER (PARTITION BY rank, pid, api ORDER BY avoidable_ns DESC) AS place
+  FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'instance') WHERE waits_for <> 'copy'),
 site AS (
-  SELECT rank, pid, api, in_range, sum(waits) AS waits, sum(total_ns) AS total_ns, sum(gpu_idle_ns) AS gpu_idle_ns,
-         row_number() OVER (PARTITION BY rank, pid, api ORDER BY sum(gpu_idle_ns) DESC) AS place
-  FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'site') WHERE waits_for <> 'copy' GROUP BY rank, pid, api, in_range),
+  SELECT rank, pid, api, in_range, sum(waits) AS waits, sum(avoidable_ns) AS avoidable_ns,
+         row_number() OVER (PARTITION BY rank, pid, api ORDER BY sum(avoidable_ns) DESC) AS place
+  FROM wait GROUP BY rank, pid, api, in_range),
 call AS (
-  SELECT s.rank, s.pid, s.api, sum(s.waits) AS waits, sum(s.total_ns) AS total_ns, sum(s.gpu_idle_ns) AS gpu_idle_ns, d.span_ns,
-         min(sum(s.gpu_idle_ns), sum(s.total_ns), d.idle_ns) AS gain_ns
-  FROM site s JOIN device d ON d.pid = s.pid AND d.rank IS s.rank GROUP BY s.rank, s.pid, s.api)
-SELECT c.rank AS rank,
-       printf('%s was called %d times and waited %.2f ms; afterwards the device was idle for %.2f ms until new work came%s', c.api, c.waits,
-              c.total_ns / 1e6, c.gpu_idle_ns / 1e6, iif(s.in_range IS NULL OR s.waits = c.waits, coalesce(', in ''' || s.in_range || '''', ''),
-              printf(', most of it in ''%s'': %d times, %.2f ms', s.in_range, s.waits, s.gpu_idle_ns / 1e6))) AS finding,
+  SELECT w.rank, w.pid, w.api, sum(w.waits) AS waits, sum(w.total_ns) AS total_ns, sum(w.gpu_idle_ns) AS gpu_idle_ns, sum(w.exposed_host_ns) AS exposed_host_ns,
+         d.span_ns, min(sum(w.avoidable_ns), d.idle_ns) AS gain_ns
+  FROM wait w JOIN device d ON d.pid = w.pid AND d.rank IS w.rank GROUP BY w.rank, w.pid, w.api)
+SELECT c.rank AS rank, c.pid AS pid,
+       printf('%s was called %d time%s and waited %.2f ms; it left the device idle for %.2f ms, and for %.2f ms more while the host made the next work ready%s', c.api, c.waits, iif(c.waits = 1, '', 's'),
+              c.total_ns / 1e6, c.gpu_idle_ns / 1e6, c.exposed_host_ns / 1e6, iif(s.in_range IS NULL OR s.waits = c.waits, coalesce(', in ''' || s.in_range || '''', ''),
+              printf(', most of it in ''%s'': %d of them, %.2f ms', s.in_range, s.waits, s.avoidable_ns / 1e6))) AS finding,
        c.gain_ns AS gain_ns,
-       iif(c.gain_ns < c.gpu_idle_ns, printf('the device was idle for %.2f ms after the waits; without them the host would be at most as much earlier as they took, %.2f ms', c.gpu_idle_ns / 1e6, c.total_ns / 1e6),
-           printf('the device''s idle time that followed the waits: %.2f ms', c.gain_ns / 1e6)) AS arithmetic,
-       NULL AS start_ns, NULL AS end_ns, NULL AS evidence, s.in_range AS range, NULL AS cannot_say
-FROM call c JOIN site s ON s.pid = c.pid AND s.rank IS c.rank AND s.api IS c.api AND s.place = 1 WHERE c.gain_ns > 0.01 * c.span_ns
+       printf('of each wait the idle time that it caused and that followed it until the next work, at most the wait itself: %.2f ms', c.gain_ns / 1e6) AS arithmetic,
+       w.start_ns AS start_ns, w.start_ns + w.total_ns AS end_ns,
+       (SELECT 'api_call ' || a.id FROM main.process p JOIN main.api_call a ON a.process_id = p.id WHERE p.pid = w.pid AND p.rank IS w.rank AND a.start_ns = w.start_ns LIMIT 1) AS evidence,
+       s.in_range AS range, NULL AS cannot_say
+FROM call c JOIN site s ON s.pid = c.pid AND s.rank IS c.rank AND s.api IS c.api AND s.place = 1
+     JOIN wait w ON w.pid = c.pid AND w.rank IS c.rank AND w.api IS c.api AND w.place = 1
+WHERE c.gain_ns > 0.01 * c.span_ns AND NOT (s.waits >= 5 AND s.avoidable_ns > 0.03 * c.span_ns AND s.avoidable_ns > 0.8 * c.gain_ns)  -- that is Hidden synchronization
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
-WHERE NOT EXISTS (SELECT 1 FROM main.api_call) AND NOT EXISTS (SELECT 1 FROM main.synchronization);
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
+WHERE NOT EXISTS (SELECT 1 FROM main.api_call) AND NOT EXISTS (SELECT 1 FROM main.synchronization)
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);

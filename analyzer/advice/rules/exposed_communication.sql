@@ -1,33 +1,40 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Communication that nothing covers
--- Time in which a device only communicates, more than 5 % of its span; waits for late or missing ranks, where they are known, are not counted: see One rank makes the others wait, A rank never came to a collective
--- remedy: Prefetch the next layer's all-gather one or two layers ahead (FSDP2: set_modules_to_forward_prefetch,
---   set_modules_to_backward_prefetch), put communication on its own stream, use larger buckets, or give each rank more work.
-WITH stuck AS (
-  SELECT rank, pid, sum(waited_ns) AS waited_ns FROM analysis_stuck_members(NULL, :step, :range, :from_ns, :to_ns)
-  WHERE part = 'waiting' AND waited_ns IS NOT NULL GROUP BY rank, pid),
-waited AS (
-  SELECT rank, pid, waited_ns, 0 AS missing_ns FROM report_stragglers(NULL, :step, :range, :from_ns, :to_ns)
-  UNION ALL SELECT rank, pid, waited_ns, waited_ns FROM stuck),
-part AS (
-  SELECT b.rank AS rank, b.pid AS pid, b.device AS device, b.span_ns AS span_ns, b.communication_ns AS communication_ns,
-         b.exposed_communication_ns AS exposed_ns, coalesce(s.waited_ns, 0) AS waited_ns, coalesce(s.missing_ns, 0) AS missing_ns,
-         max(min(b.exposed_communication_ns, b.communication_ns - coalesce(s.waited_ns, 0)), 0) AS gain_ns
-  FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b
-       LEFT JOIN (SELECT rank, pid, sum(waited_ns) AS waited_ns, sum(missing_ns) AS missing_ns FROM waited GROUP BY rank, pid) s
-            ON s.pid = b.pid AND s.rank IS b.rank)
-SELECT rank,
-       printf('device %d communicates %.1f %% of its span (%.2f ms of %.2f ms) while nothing computes%s%s', device, 100.0 * exposed_ns / span_ns, exposed_ns / 1e6,
-              span_ns / 1e6, iif(waited_ns > missing_ns, printf('; waits for late ranks are %.2f ms of all its communication', (waited_ns - missing_ns) / 1e6), ''),
-              iif(missing_ns > 0, printf('; waits for a rank that never came are %.2f ms of it', missing_ns / 1e6), '')) AS finding,
-       gain_ns,
-       iif(gain_ns < exposed_ns, printf('all communication (%.2f ms) without the waits for late ranks (%.2f ms) hidden behind compute', communication_ns / 1e6, waited_ns / 1e6),
-           printf('all of the exposed communication hidden behind compute: %.2f ms', exposed_ns / 1e6)) AS arithmetic,
-       (SELECT 'kernel ' || k.id FROM gpu_window(:rank, :step, :range, :from_ns, :to_ns) w JOIN main.process p ON p.id = w.process_id
-               JOIN main.kernel k ON k.process_id = w.process_id AND k.start_ns >= w.start_ns AND k.start_ns < w.end_ns
-        WHERE p.pid = part.pid AND p.rank IS part.rank AND k.short_name_id IN (SELECT id FROM main.string WHERE text LIKE '%nccl%' OR text LIKE '%rccl%')
-        ORDER BY k.duration_ns DESC LIMIT 1) AS evidence,
-       NULL AS cannot_say
-FROM part WHERE span_ns > 0 AND gain_ns > 0.05 * (span_ns - missing_ns)
+-- Transfers during which a device does not compute, more than 3 % of its span; waits for late or missing ranks, where they can be told, are not counted: see Kernels that wait for a late rank, One rank makes the others wait, A rank never came to a collective
+-- remedy: Put communication on a stream of its own and start it as soon as its data is ready, use larger buckets, or give each rank more work.
+WITH part AS (
+  SELECT *, CASE WHEN operation = 'AllReduce' THEN 'reduce' WHEN operation IN ('AllGather', 'ReduceScatter') THEN 'shard'
+                 WHEN operation IN ('AllToAll', 'AlltoAll', 'SendRecv', 'Send', 'Recv') THEN 'exchange' ELSE 'other' END AS family
+  FROM analysis_exposed_communication(:rank, :step, :range, :from_ns, :to_ns)),
+family AS (
+  SELECT rank, pid, device, family, group_concat(DISTINCT operation) AS operations, sum(kernels) AS kernels, sum(exposed_ns) AS exposed_ns,
+         sum(transfer_ns) AS transfer_ns, sum(waiting_ns) AS waiting_ns, sum(missing_ns) AS missing_ns, sum(unknown_ns) AS unknown_ns,
+         sum(transfer_ns + unknown_ns) AS hidden_ns, max(basis = 'names') AS by_names
+  FROM part GROUP BY rank, pid, device, family),
+longest AS (
+  SELECT rank, pid, device, family, longest_kernel_id, start_ns, end_ns, row_number() OVER (PARTITION BY rank, pid, device, family ORDER BY exposed_ns DESC) AS place FROM part),
+whole AS (
+  SELECT rank, pid, device, sum(hidden_ns) AS hidden_ns, sum(missing_ns) AS missing_ns FROM family GROUP BY rank, pid, device)
+SELECT f.rank AS rank, f.pid AS pid,
+       printf('device %d ran %d kernels of %s for %.2f ms (%.1f %% of its span of %.2f ms) while nothing computed%s%s%s%s', f.device, f.kernels, replace(f.operations, ',', ', '),
+              f.exposed_ns / 1e6, 100.0 * f.exposed_ns / b.span_ns, b.span_ns / 1e6,
+              iif(f.transfer_ns > 0, printf('; transfer: %.2f ms', f.transfer_ns / 1e6), ''),
+              iif(f.waiting_ns > 0, printf('; waiting for late ranks: %s%.2f ms', iif(f.by_names, 'probably ', iif(f.unknown_ns > 0, 'at least ', '')), f.waiting_ns / 1e6), ''),
+              iif(f.missing_ns > 0, printf('; waiting for a rank that never came: %.2f ms', f.missing_ns / 1e6), ''),
+              iif(f.unknown_ns > 0, printf('; transfer or waiting, which cannot be told without the kernels of all ranks: %.2f ms', f.unknown_ns / 1e6), '')) AS finding,
+       min(f.hidden_ns, b.span_ns - b.exposed_communication_ns) AS gain_ns,
+       printf('%s hidden behind other work%s: %.2f ms%s', iif(f.unknown_ns = 0, 'the exposed transfers', iif(f.transfer_ns = 0, 'the exposed time that is not known to be waiting', 'the exposed transfers and what is not known to be waiting')),
+              iif(f.hidden_ns > b.span_ns - b.exposed_communication_ns, printf(' (%.2f ms, but no more than the rest of the span)', f.hidden_ns / 1e6), ''),
+              min(f.hidden_ns, b.span_ns - b.exposed_communication_ns) / 1e6, iif(f.by_names AND f.waiting_ns > 0, '; waits are told by kernels'' names and times', '')) AS arithmetic,
+       l.start_ns AS start_ns, l.end_ns AS end_ns, 'kernel ' || l.longest_kernel_id AS evidence, NULL AS range,
+       CASE f.family
+         WHEN 'reduce' THEN 'Let gradients be reduced while the backward pass goes on: DistributedDataParallel does that per bucket (bucket_cap_mb; smaller buckets start earlier, larger ones cost less latency; gradient_as_bucket_view=True, static_graph=True); accumulate gradients over several batches (no_sync), or give each rank more work.'
+         WHEN 'shard' THEN 'Prefetch the next layer''s all-gather one or two layers ahead and let reduce-scatter run beside the backward pass (FSDP2: set_modules_to_forward_prefetch, set_modules_to_backward_prefetch; FSDP1: forward_prefetch, backward_prefetch=BACKWARD_PRE), or shard within a node only (HSDP).'
+         WHEN 'exchange' THEN 'Do other work while the exchange runs (async_op=True, wait() where the result is needed): split the batch into micro-batches and pipeline them, compute what does not depend on it (in DLRM the dense part) meanwhile, exchange in 16 bits.'
+       END AS remedy, NULL AS cannot_say
+FROM family f JOIN whole w ON w.pid = f.pid AND w.rank IS f.rank AND w.device = f.device
+     JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = f.pid AND b.rank IS f.rank AND b.device = f.device
+     JOIN longest l ON l.pid = f.pid AND l.rank IS f.rank AND l.device = f.device AND l.family = f.family AND l.place = 1
+WHERE w.hidden_ns > 0.03 * (b.span_ns - w.missing_ns) AND f.hidden_ns > 0.01 * b.span_ns
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);

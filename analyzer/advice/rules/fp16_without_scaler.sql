@@ -3,19 +3,20 @@
 -- Training (a backward pass or gradients are recorded) with fp16 matrix products and without any loss scale: gradients below 6e-8 become 0
 -- remedy: Scale the loss (torch.amp.GradScaler), or use bf16, which has the range of fp32.
 WITH product AS (
-  SELECT rank, pid, sum(count) AS count, sum(gpu_ns) AS gpu_ns FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'summary')
+  SELECT rank, pid, sum(count) AS count, sum(gpu_ns) AS gpu_ns, max(longest_end_ns - longest_start_ns), longest_kernel_id, longest_start_ns AS start_ns, longest_end_ns AS end_ns
+  FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns)
   WHERE what = 'matrix product' AND dtype = 'fp16' GROUP BY rank, pid),
 scaled AS (SELECT DISTINCT rank, pid FROM report_precision(:rank) WHERE what IN ('loss scale', 'skipped steps')),
 trained AS (
   SELECT process_id FROM main.range WHERE name_id IN (SELECT id FROM main.string WHERE text LIKE '%backward%')
   UNION SELECT process_id FROM operator WHERE name_id IN (SELECT id FROM main.string WHERE text LIKE '%backward%')
   UNION SELECT process_id FROM main.memory_region WHERE category = 'gradient')
-SELECT f.rank AS rank, printf('%d matrix products in fp16 and a backward pass, but neither a loss scale nor skipped steps', f.count) AS finding,
-       NULL AS gain_ns, 'no time: gradients are at stake' AS arithmetic, NULL AS start_ns, NULL AS end_ns,
-       (SELECT 'library_call ' || l.id FROM main.library_call l WHERE l.process_id = p.id AND l.compute_type_id = (SELECT id FROM main.string WHERE text = 'fp16') ORDER BY l.flops DESC LIMIT 1) AS evidence,
+SELECT f.rank AS rank, f.pid AS pid, printf('%d matrix products in fp16 and a backward pass, but neither a loss scale nor skipped steps', f.count) AS finding,
+       NULL AS gain_ns, 'no time: gradients are at stake' AS arithmetic, f.start_ns AS start_ns, f.end_ns AS end_ns,
+       'kernel ' || f.longest_kernel_id AS evidence,
        NULL AS cannot_say
 FROM product f JOIN main.process p ON p.pid = f.pid AND p.rank IS f.rank
 WHERE p.id IN (SELECT process_id FROM trained) AND NOT EXISTS (SELECT 1 FROM scaled s WHERE s.pid = f.pid AND s.rank IS f.rank)
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
 WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what = 'matrix product' AND dtype IS NOT NULL);

@@ -6,26 +6,28 @@ WITH roof AS (
   SELECT process_id, max(CASE WHEN resource = 'fp32' THEN per_second END) AS fp32, max(CASE WHEN resource IN ('bf16', 'fp16', 'tf32') THEN per_second END) AS small
   FROM main.device_roof WHERE source = 'measured' GROUP BY process_id),
 process AS (
-  SELECT p.pid AS pid, p.rank AS rank, max(d.kind = 'gpu' AND d.compute_major >= 7) AS has_tensor_cores, r.fp32 AS fp32, r.small AS small
+  SELECT p.pid AS pid, p.rank AS rank, max(d.kind = 'gpu' AND d.compute_major >= 7) AS has_tensor_cores, max(d.kind = 'gpu' AND d.compute_major = 7) AS has_fp16_only, r.fp32 AS fp32, r.small AS small
   FROM main.process p JOIN main.device d ON d.process_id = p.id LEFT JOIN roof r ON r.process_id = p.id GROUP BY p.id),
 product AS (
-  SELECT rank, pid, sum(count) AS count, sum(gpu_ns) AS gpu_ns, sum(gpu_pct) AS gpu_pct FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'summary')
-  WHERE what = 'matrix product' AND dtype = 'fp32' GROUP BY rank, pid)
-SELECT f.rank AS rank,
+  SELECT rank, pid, count, gpu_ns, gpu_pct, start_ns, end_ns, evidence
+  FROM (SELECT rank, pid, dtype, sum(count) AS count, sum(gpu_ns) AS gpu_ns, 100.0 * sum(gpu_ns) / nullif(sum(sum(gpu_ns)) OVER (PARTITION BY rank, pid), 0) AS gpu_pct,
+               max(longest_end_ns - longest_start_ns), longest_start_ns AS start_ns, longest_end_ns AS end_ns, 'kernel ' || longest_kernel_id AS evidence
+        FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns) WHERE what = 'matrix product' GROUP BY rank, pid, dtype)
+  WHERE dtype = 'fp32')
+SELECT f.rank AS rank, f.pid AS pid,
        printf('%d matrix products in fp32 take %.2f ms, %.1f %% of the matrix time', f.count, f.gpu_ns / 1e6, f.gpu_pct) AS finding,
        CAST(f.gpu_ns * iif(p.fp32 > 0 AND p.small > 0, 1 - p.fp32 / p.small, 0.5) AS INTEGER) AS gain_ns,
        iif(p.fp32 > 0 AND p.small > 0, printf('%.2f ms x (1 - %.3g / %.3g): the measured FLOP/s in fp32 and in the fastest smaller format', f.gpu_ns / 1e6, p.fp32, p.small),
            printf('half of %.2f ms: 16-bit operands are half the bytes; where arithmetic bounds it, tensor cores gain more', f.gpu_ns / 1e6)) AS arithmetic,
-       NULL AS start_ns, NULL AS end_ns,
-       (SELECT 'library_call ' || l.id FROM main.process q JOIN main.library_call l ON l.process_id = q.id
-        WHERE q.pid = f.pid AND q.rank IS f.rank AND l.compute_type_id = (SELECT id FROM main.string WHERE text = 'fp32') ORDER BY l.flops DESC LIMIT 1) AS evidence,
+       f.start_ns AS start_ns, f.end_ns AS end_ns, f.evidence AS evidence,
+       iif(p.has_fp16_only, 'Autocast to fp16 with a loss scale (torch.amp.GradScaler): the matrix units of this device know neither bf16 nor tf32.', NULL) AS remedy,
        NULL AS cannot_say
 FROM product f JOIN process p ON p.pid = f.pid AND p.rank IS f.rank
 WHERE f.gpu_pct > 10 AND (p.small > 1.5 * p.fp32 OR (coalesce(p.fp32, p.small) IS NULL AND p.has_tensor_cores))
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
 WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what = 'matrix product' AND dtype IS NOT NULL)
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'it is not known how fast the device is in smaller formats (`plumb calibrate` measures it)'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'it is not known how fast the device is in smaller formats (`plumb calibrate` measures it)'
 FROM product f JOIN process p ON p.pid = f.pid AND p.rank IS f.rank
 WHERE f.gpu_pct > 10 AND (p.fp32 IS NULL OR p.small IS NULL) AND NOT p.has_tensor_cores;

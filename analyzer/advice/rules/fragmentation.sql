@@ -3,11 +3,13 @@
 -- More than 20 % of the reserved memory, and more than 64 MiB, is cached at the moment when most is reserved
 -- remedy: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (or max_split_size_mb), constant batch shapes, and
 --   torch.cuda.empty_cache() only between phases.
-SELECT rank,
+SELECT rank, pid,
        printf('%.2f GiB of %.2f GiB reserved were not handed out (%.1f %%)%s', cached_bytes / 1073741824.0, reserved_bytes / 1073741824.0, cached_pct,
-              coalesce('; the largest free block is ' || printf('%.1f MiB', nullif(largest_free_bytes, 0) / 1048576.0), '')) AS finding,
-       NULL AS gain_ns, printf('%.2f GiB of memory, no time', cached_bytes / 1073741824.0) AS arithmetic, time_ns AS start_ns, time_ns AS end_ns, NULL AS evidence, NULL AS cannot_say
-FROM report_fragmentation WHERE moment = 'most reserved' AND cached_pct > 20 AND cached_bytes > 67108864 AND (:rank IS NULL OR rank = :rank)
+              iif(largest_free_bytes >= 1048576, printf('; the largest free block is %.1f MiB', largest_free_bytes / 1048576.0), '')) AS finding,
+       NULL AS gain_ns, printf('%.2f GiB of memory, no time', cached_bytes / 1073741824.0) AS arithmetic, time_ns AS start_ns, time_ns AS end_ns,
+       (SELECT 'allocation ' || a.id FROM main.process p JOIN main.allocation a ON a.process_id = p.id
+        WHERE p.pid = f.pid AND p.rank IS f.rank AND a.start_ns <= f.time_ns ORDER BY a.start_ns DESC, a.id DESC LIMIT 1) AS evidence, NULL AS cannot_say
+FROM report_fragmentation f WHERE moment = 'most reserved' AND cached_pct > 20 AND cached_bytes > 67108864 AND (:rank IS NULL OR rank = :rank)
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'what the allocator reserved was not recorded'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'what the allocator reserved was not recorded'
 WHERE NOT EXISTS (SELECT 1 FROM report_fragmentation WHERE reserved_bytes IS NOT NULL);

@@ -5,14 +5,20 @@
 --   registers.
 WITH slow AS (
   SELECT rank, pid, device, name, operation, calls, total_ns, row_number() OVER (PARTITION BY rank, pid, device ORDER BY total_ns DESC) AS place
-  FROM report_roofline(:rank, :step, :range, :from_ns, :to_ns) WHERE verdict = 'memory-bound')
-SELECT s.rank AS rank,
+  FROM report_roofline(:rank, :step, :range, :from_ns, :to_ns) WHERE verdict = 'memory-bound'),
+longest AS (  -- call of the largest of them
+  SELECT p.pid AS pid, p.rank AS rank, k.id AS id, k.start_ns AS start_ns, max(k.duration_ns) AS duration_ns
+  FROM slow s JOIN main.process p ON p.pid = s.pid AND p.rank IS s.rank JOIN gpu_window(:rank, :step, :range, :from_ns, :to_ns) w ON w.process_id = p.id
+       JOIN main.kernel k ON k.process_id = w.process_id AND k.start_ns >= w.start_ns AND k.start_ns < w.end_ns JOIN main.string n ON n.id = k.short_name_id
+  WHERE s.place = 1 AND (s.name IS NULL OR n.text = s.name) GROUP BY p.id)
+SELECT s.rank AS rank, s.pid AS pid,
        printf('%d calls of memory-bound kernels take %.2f ms; the largest: %s', sum(s.calls), sum(s.total_ns) / 1e6,
               group_concat(CASE WHEN s.place <= 3 THEN coalesce(s.name, s.operation) END, ', ')) AS finding,
        CAST(sum(s.total_ns) / 2 AS INTEGER) AS gain_ns, printf('half of %.2f ms, if pairs of them read and wrote once', sum(s.total_ns) / 1e6) AS arithmetic,
-       NULL AS start_ns, NULL AS end_ns, NULL AS evidence, NULL AS cannot_say
+       k.start_ns AS start_ns, k.start_ns + k.duration_ns AS end_ns, 'kernel ' || k.id AS evidence, NULL AS cannot_say
 FROM slow s JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = s.pid AND b.rank IS s.rank AND b.device = s.device
+     LEFT JOIN longest k ON k.pid = s.pid AND k.rank IS s.rank
 GROUP BY s.rank, s.pid, s.device HAVING sum(s.calls) > 1 AND sum(s.total_ns) > 0.1 * b.compute_ns
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no kernel has known bytes and a memory roof (`plumb calibrate` measures roofs)'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no kernel has known bytes and a memory roof (`plumb calibrate` measures roofs)'
 WHERE NOT EXISTS (SELECT 1 FROM report_roofline WHERE memory_roof_pct IS NOT NULL);

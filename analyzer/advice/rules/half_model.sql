@@ -6,7 +6,7 @@
 WITH optimizer AS (
   SELECT id, text, text LIKE '%(__half%' OR text LIKE '%<c10::half%' OR text LIKE '%(__nv_bfloat16%' OR text LIKE '%<c10::bfloat16%' AS is_half
   FROM main.string
-  WHERE (text LIKE '%adam%' OR text LIKE '%sgd%' OR text LIKE '%lamb%(%' OR text LIKE '%lion%(%' OR text LIKE '%adagrad%' OR text LIKE '%rmsprop%') AND text NOT LIKE '%master%'),
+  WHERE (text LIKE '%adam%' OR text LIKE '%sgd%' OR text GLOB '*LAMB*' OR text GLOB '*[Ll]amb[_CS]*' OR text GLOB '*Lion*' OR text GLOB '*lion_*' OR text LIKE '%adagrad%' OR text LIKE '%rmsprop%') AND text NOT LIKE '%master%'),
 used AS (
   SELECT k.process_id AS process_id, s.is_half AS is_half, count(*) AS count, sum(k.duration_ns) AS total_ns, min(k.id) AS first_id, max(k.id) AS last_id,
          min(k.start_ns) AS start_ns, max(k.start_ns + k.duration_ns) AS end_ns, min(n.text) AS name
@@ -18,10 +18,10 @@ said AS (  -- what the program counted itself
   SELECT r.process_id AS process_id, n.text AS name, max(CAST(v.value AS INTEGER)) AS value
   FROM main.range r JOIN main.string n ON n.id = r.name_id AND n.text LIKE '%inf or nan%' JOIN main.range_payload v ON v.range_id = r.id
   GROUP BY r.process_id, n.text HAVING max(CAST(v.value AS INTEGER)) > 0)
-SELECT p.rank AS rank,
+SELECT p.rank AS rank, p.pid AS pid,
        printf('the optimizer works on 16-bit weights: %s, %d times%s', h.name, h.count, coalesce((SELECT printf('; the program counted %s: %d', s.name, s.value) FROM said s WHERE s.process_id = h.process_id), '')) AS finding,
        NULL AS gain_ns, 'no time: what the weights learn is at stake' AS arithmetic, h.start_ns AS start_ns, h.end_ns AS end_ns,
        'kernel ' || h.first_id || ', kernel ' || h.last_id AS evidence, NULL AS cannot_say
 FROM used h JOIN main.process p ON p.id = h.process_id WHERE h.is_half
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no kernel can be told to be an optimizer''s by its name' WHERE NOT EXISTS (SELECT 1 FROM used);
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no kernel can be told to be an optimizer''s by its name' WHERE NOT EXISTS (SELECT 1 FROM used);

@@ -1,40 +1,41 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Hidden synchronization in the step
--- Places of the code (a range or operator) that wait for the device at least 5 times (reading the loss, .item(), .cpu(), nonzero, a blocking copy): after the waits the device was idle for more than 3 % of its span, or the waits take more than 10 % of the range's time and the idle time after them more than 0.5 %; the three that cost most on each rank
+-- Places of the code (a range or operator) that wait for the device at least 5 times (reading the loss, .item(), .cpu(), nonzero, a blocking copy): what the device would gain without the waits is more than 3 % of its span, or the waits take more than 10 % of the range's time and it is more than 0.5 % of that; the three that cost most on each rank; costs as in report synchronizations
 -- remedy: Read values every N steps only, keep them on the device (loss.detach()), copy with non_blocking=True and read
 --   later, use torch.where in place of boolean indexing.
 WITH device AS (
   SELECT rank, pid, sum(span_ns) AS span_ns, sum(idle_ns) AS idle_ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
+wait AS (
+  SELECT *, row_number() OVER (PARTITION BY rank, pid, tid, in_range, op, api ORDER BY avoidable_ns DESC) AS place
+  FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'instance')),
 call AS (
-  SELECT rank, pid, tid, in_range, op, api, sum(waits) AS waits, sum(total_ns) AS total_ns, sum(gpu_idle_ns) AS gpu_idle_ns,
-         row_number() OVER (PARTITION BY rank, pid, tid, in_range, op ORDER BY sum(total_ns) DESC) AS place
-  FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'site') GROUP BY rank, pid, tid, in_range, op, api),
+  SELECT rank, pid, tid, in_range, op, api, sum(waits) AS waits, sum(total_ns) AS total_ns, sum(gpu_idle_ns) AS gpu_idle_ns, sum(exposed_host_ns) AS exposed_host_ns,
+         sum(avoidable_ns) AS avoidable_ns, row_number() OVER (PARTITION BY rank, pid, tid, in_range, op ORDER BY sum(total_ns) DESC) AS place
+  FROM wait GROUP BY rank, pid, tid, in_range, op, api),
 site AS (
-  SELECT rank, pid, tid, in_range, op, max(waits) AS waits, sum(total_ns) AS total_ns, sum(gpu_idle_ns) AS gpu_idle_ns
-  FROM call GROUP BY rank, pid, tid, in_range, op HAVING sum(gpu_idle_ns) > 0 AND (max(waits) >= 5 OR :step IS NOT NULL)),
+  SELECT rank, pid, tid, in_range, op, sum(total_ns) AS total_ns, sum(gpu_idle_ns) AS gpu_idle_ns, sum(exposed_host_ns) AS exposed_host_ns, sum(avoidable_ns) AS avoidable_ns
+  FROM call GROUP BY rank, pid, tid, in_range, op HAVING sum(avoidable_ns) > 0 AND (max(waits) >= 5 OR :step IS NOT NULL)),
 ranges AS (
   SELECT rank, pid, name, sum(total_ns) AS total_ns FROM analysis_ranges(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid, name),
 cost AS (
-  SELECT s.*, min(s.gpu_idle_ns, s.total_ns, d.idle_ns) AS gain_ns, d.span_ns, r.total_ns AS range_ns
+  SELECT s.*, min(s.avoidable_ns, d.idle_ns) AS gain_ns, d.span_ns, r.total_ns AS range_ns
   FROM site s JOIN device d ON d.pid = s.pid AND d.rank IS s.rank LEFT JOIN ranges r ON r.pid = s.pid AND r.rank IS s.rank AND r.name = s.in_range),
 chosen AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY gain_ns DESC) AS place FROM cost
-  WHERE gain_ns > 0.03 * span_ns OR (total_ns > 0.1 * range_ns AND gain_ns > 0.005 * range_ns)),
-wait AS (
-  SELECT pid, tid, in_range, op, api, start_ns, start_ns + total_ns AS end_ns, row_number() OVER (PARTITION BY pid, tid, in_range, op, api ORDER BY gpu_idle_ns DESC) AS place
-  FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'instance'))
-SELECT t.rank AS rank,
-       printf('waits for the device at one place held the host for %.2f ms and left the device idle for %.2f ms (%.1f %% of its span) until the next work came; most of it: %s%s, %d times, %.2f ms',
-              t.total_ns / 1e6, t.gain_ns / 1e6, 100.0 * t.gain_ns / t.span_ns, coalesce(c.api, 'a wait'), coalesce(' in ' || coalesce(t.op, t.in_range), ''), c.waits, c.total_ns / 1e6) AS finding,
+  WHERE gain_ns > 0.03 * span_ns OR (total_ns > 0.1 * range_ns AND gain_ns > 0.005 * range_ns))
+SELECT t.rank AS rank, t.pid AS pid,
+       printf('waits for the device%s held the host for %.2f ms, most of it ''%s'', %d times, %.2f ms; they left the device idle for %.2f ms, and for %.2f ms more while the host made the next work ready',
+              coalesce(' in ''' || coalesce(t.op, t.in_range) || '''', ''), t.total_ns / 1e6, coalesce(c.api, 'a wait'), c.waits, c.total_ns / 1e6, t.gpu_idle_ns / 1e6, t.exposed_host_ns / 1e6) AS finding,
        t.gain_ns AS gain_ns,
-       iif(t.gain_ns < t.gpu_idle_ns, printf('the device was idle for %.2f ms after the waits; without them the host would be at most as much earlier as they took, %.2f ms', t.gpu_idle_ns / 1e6, t.total_ns / 1e6),
-           printf('the device''s idle time from each wait to the next work: %.2f ms', t.gain_ns / 1e6)) AS arithmetic,
-       w.start_ns AS start_ns, w.end_ns AS end_ns,
+       printf('of each wait the idle time that it caused and that followed it until the next work, at most the wait itself: %.2f ms', t.gain_ns / 1e6) AS arithmetic,
+       w.start_ns AS start_ns, w.start_ns + w.total_ns AS end_ns,
        (SELECT 'api_call ' || a.id FROM main.process p JOIN main.api_call a ON a.process_id = p.id WHERE p.pid = t.pid AND p.rank IS t.rank AND a.start_ns = w.start_ns LIMIT 1) AS evidence,
        t.in_range AS range, NULL AS cannot_say
 FROM chosen t JOIN call c ON c.pid = t.pid AND c.rank IS t.rank AND c.tid IS t.tid AND c.in_range IS t.in_range AND c.op IS t.op AND c.place = 1
-     LEFT JOIN wait w ON w.pid = t.pid AND w.tid IS t.tid AND w.in_range IS t.in_range AND w.op IS t.op AND w.api IS c.api AND w.place = 1
+     LEFT JOIN wait w ON w.pid = t.pid AND w.rank IS t.rank AND w.tid IS t.tid AND w.in_range IS t.in_range AND w.op IS t.op AND w.api IS c.api AND w.place = 1
 WHERE t.place <= 3
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
-WHERE NOT EXISTS (SELECT 1 FROM main.api_call) AND NOT EXISTS (SELECT 1 FROM main.synchronization);
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
+WHERE NOT EXISTS (SELECT 1 FROM main.api_call) AND NOT EXISTS (SELECT 1 FROM main.synchronization)
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);

@@ -10,11 +10,13 @@ step AS (
 event AS (
   SELECT rank, pid, min(time_ns) AS first_ns, max(time_ns) AS last_ns FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'time')
   WHERE what = 'skipped step' GROUP BY rank, pid)
-SELECT c.rank AS rank, printf('%d of %d steps were skipped by the loss scaler', c.skipped, s.steps) AS finding,
+SELECT c.rank AS rank, c.pid AS pid, printf('%d of %d steps were skipped by the loss scaler', c.skipped, s.steps) AS finding,
        CAST(c.skipped * s.median_ns AS INTEGER) AS gain_ns, printf('%d steps x %.2f ms (median step)', c.skipped, s.median_ns / 1e6) AS arithmetic,
-       e.first_ns AS start_ns, e.last_ns AS end_ns, NULL AS evidence, NULL AS cannot_say
+       e.first_ns AS start_ns, e.last_ns AS end_ns,
+       (SELECT 'range ' || r.id FROM main.process p JOIN main.range r ON r.process_id = p.id
+        WHERE p.pid = c.pid AND p.rank IS c.rank AND r.start_ns = e.first_ns LIMIT 1) AS evidence, NULL AS cannot_say
 FROM scaler c JOIN step s ON s.pid = c.pid AND s.rank IS c.rank LEFT JOIN event e ON e.pid = c.pid AND e.rank IS c.rank
 WHERE c.skipped > 0.05 * s.steps
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither a loss scale nor skipped steps were recorded'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither a loss scale nor skipped steps were recorded'
 WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what IN ('skipped steps', 'loss scale'));

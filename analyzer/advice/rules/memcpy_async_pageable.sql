@@ -1,24 +1,32 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Asynchronous copies of pageable memory
--- cudaMemcpyAsync from or to pageable memory, which makes the host wait and cannot overlap
+-- cudaMemcpyAsync from or to pageable memory, which makes the host wait, is slower and cannot overlap
 -- remedy: Allocate the host side with cudaMallocHost / cudaHostAlloc (PyTorch: DataLoader(pin_memory=True),
 --   tensor.pin_memory()) and copy with non_blocking=True.
-WITH room AS (
-  SELECT rank, pid, sum(idle_ns + exposed_memory_ns) AS ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
+WITH device AS (
+  SELECT rank, pid, max(span_ns) AS span_ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
 place AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY blocked_ns DESC) AS place
   FROM analysis_blocking_calls(:rank, :step, :range, :from_ns, :to_ns) WHERE kind = 'pageable copy'),
+pinned AS (  -- what copies of pinned memory reached, 1: to the device, 2: from it
+  SELECT p.pid AS pid, p.rank AS rank, max(c.bytes * 1e9 / c.duration_ns) AS best
+  FROM main.memory_copy c JOIN main.process p ON p.id = c.process_id
+  WHERE c.flags & 1 = 0 AND c.duration_ns > 0 AND c.bytes >= 1048576 AND c.copy_kind IN (1, 2) AND 2 IN (c.source_kind, c.target_kind) GROUP BY p.id),
 blocking AS (
-  SELECT rank, pid, sum(calls) AS calls, sum(bytes) AS bytes, sum(blocked_ns) AS blocked_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
-         min(first_id) AS first_id, max(last_id) AS last_id, max(iif(place = 1, in_range, NULL)) AS in_range, max(iif(place = 1, blocked_ns, 0)) AS most_ns
-  FROM place GROUP BY rank, pid)
-SELECT b.rank AS rank,
-       printf('%d asynchronous copies (%.1f MiB) used pageable memory: each call blocked its thread, %.2f ms in all%s', b.calls, b.bytes / 1048576.0, b.blocked_ns / 1e6,
-              iif(b.in_range IS NULL, '', printf(', most of it in ''%s'': %.2f ms', b.in_range, b.most_ns / 1e6))) AS finding,
-       min(b.blocked_ns, r.ns) AS gain_ns,
-       iif(r.ns < b.blocked_ns, printf('the calls blocked for %.2f ms, but the device was idle or only copied for %.2f ms', b.blocked_ns / 1e6, r.ns / 1e6),
-           printf('the calls'' %.2f ms, if they returned at once', b.blocked_ns / 1e6)) AS arithmetic,
+  SELECT b.rank AS rank, b.pid AS pid, sum(b.calls) AS calls, sum(b.bytes) AS bytes, sum(b.blocked_ns) AS blocked_ns, sum(b.idle_ns) AS idle_ns, sum(b.copying_ns) AS copying_ns,
+         min(b.start_ns) AS start_ns, max(b.end_ns) AS end_ns, min(b.first_id) AS first_id, max(b.last_id) AS last_id,
+         max(iif(b.place = 1, b.in_range, NULL)) AS in_range, max(iif(b.place = 1, b.blocked_ns, 0)) AS most_ns,
+         CAST(max(sum(b.copying_ns) - sum(b.bytes) * 1e9 / f.best, 0) AS INTEGER) AS faster_ns, f.best AS best
+  FROM place b LEFT JOIN pinned f ON f.pid = b.pid AND f.rank IS b.rank GROUP BY b.rank, b.pid)
+SELECT b.rank AS rank, b.pid AS pid,
+       printf('%d asynchronous copies (%.1f MiB) used pageable memory: each call blocked its thread, %.2f ms in all, in %.2f ms of which the device did nothing and in %.2f ms nothing but copies and sets%s',
+              b.calls, b.bytes / 1048576.0, b.blocked_ns / 1e6, b.idle_ns / 1e6, b.copying_ns / 1e6,
+              iif(b.in_range IS NULL, '', printf('; most of it in ''%s'': %.2f ms', b.in_range, b.most_ns / 1e6))) AS finding,
+       iif(b.faster_ns IS NULL AND b.copying_ns > b.idle_ns AND b.copying_ns > 0.01 * d.span_ns, NULL, b.idle_ns + coalesce(b.faster_ns, 0)) AS gain_ns,
+       printf('the device''s idle time inside the calls: %.2f ms', b.idle_ns / 1e6)
+         || iif(b.faster_ns IS NULL, iif(b.copying_ns > b.idle_ns, printf('; how much of the %.2f ms of copying pinned memory saves cannot be said, because no copy of pinned memory of 1 MiB or more was recorded', b.copying_ns / 1e6), ''),
+                printf(' + %.2f ms of copying less the time that the bytes take at the %.1f GB/s that a copy of pinned memory reached: %.2f ms', b.copying_ns / 1e6, b.best / 1e9, b.faster_ns / 1e6)) AS arithmetic,
        b.start_ns AS start_ns, b.end_ns AS end_ns, 'memory_copy ' || b.first_id || iif(b.last_id > b.first_id, ', memory_copy ' || b.last_id, '') AS evidence, b.in_range AS range, NULL AS cannot_say
-FROM blocking b JOIN room r ON r.pid = b.pid AND r.rank IS b.rank
+FROM blocking b JOIN device d ON d.pid = b.pid AND d.rank IS b.rank
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no copies were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.memory_copy);
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no copies were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.memory_copy);

@@ -3,22 +3,19 @@
 -- cudaMemcpy and the like, which block the host until the copy is done
 -- remedy: Use cudaMemcpyAsync with pinned memory on a stream and synchronize once, where the data is needed
 --   (PyTorch: .to(device, non_blocking=True)).
-WITH room AS (
-  SELECT rank, pid, sum(idle_ns + exposed_memory_ns) AS ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
-place AS (
+WITH place AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY blocked_ns DESC) AS place
   FROM analysis_blocking_calls(:rank, :step, :range, :from_ns, :to_ns) WHERE kind = 'synchronous copy'),
 blocking AS (
-  SELECT rank, pid, sum(calls) AS calls, sum(bytes) AS bytes, sum(blocked_ns) AS blocked_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
-         min(first_id) AS first_id, max(last_id) AS last_id, max(iif(place = 1, in_range, NULL)) AS in_range, max(iif(place = 1, blocked_ns, 0)) AS most_ns
+  SELECT rank, pid, sum(calls) AS calls, sum(bytes) AS bytes, sum(blocked_ns) AS blocked_ns, sum(idle_ns) AS idle_ns, sum(copying_ns) AS copying_ns,
+         min(start_ns) AS start_ns, max(end_ns) AS end_ns, min(first_id) AS first_id, max(last_id) AS last_id,
+         max(iif(place = 1, in_range, NULL)) AS in_range, max(iif(place = 1, blocked_ns, 0)) AS most_ns
   FROM place GROUP BY rank, pid)
-SELECT b.rank AS rank,
-       printf('%d synchronous copies (%.1f MiB): they blocked their threads for %.2f ms%s', b.calls, b.bytes / 1048576.0, b.blocked_ns / 1e6,
-              iif(b.in_range IS NULL, '', printf(', most of it in ''%s'': %.2f ms', b.in_range, b.most_ns / 1e6))) AS finding,
-       min(b.blocked_ns, r.ns) AS gain_ns,
-       iif(r.ns < b.blocked_ns, printf('the calls blocked for %.2f ms, but the device was idle or only copied for %.2f ms', b.blocked_ns / 1e6, r.ns / 1e6),
-           printf('the calls'' %.2f ms, if they returned at once', b.blocked_ns / 1e6)) AS arithmetic,
+SELECT b.rank AS rank, b.pid AS pid,
+       printf('%d synchronous copies (%.1f MiB): they blocked their threads for %.2f ms, in %.2f ms of which the device did nothing and in %.2f ms nothing but copies and sets%s', b.calls, b.bytes / 1048576.0, b.blocked_ns / 1e6,
+              b.idle_ns / 1e6, b.copying_ns / 1e6, iif(b.in_range IS NULL, '', printf('; most of it in ''%s'': %.2f ms', b.in_range, b.most_ns / 1e6))) AS finding,
+       b.idle_ns AS gain_ns, printf('the device''s idle time inside the calls: %.2f ms; what it only copies is counted in Copies that nothing covers', b.idle_ns / 1e6) AS arithmetic,
        b.start_ns AS start_ns, b.end_ns AS end_ns, 'memory_copy ' || b.first_id || iif(b.last_id > b.first_id, ', memory_copy ' || b.last_id, '') AS evidence, b.in_range AS range, NULL AS cannot_say
-FROM blocking b JOIN room r ON r.pid = b.pid AND r.rank IS b.rank
+FROM blocking b
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no copies were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.memory_copy);
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no copies were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.memory_copy);

@@ -9,14 +9,18 @@ scale AS (
   SELECT rank, pid, sum(count) AS count FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'summary') WHERE what = 'loss scale' GROUP BY rank, pid),
 unscale AS (
   SELECT rank, pid, sum(gpu_total_ns) AS gpu_ns FROM analysis_ranges(:rank, :step, :range, :from_ns, :to_ns) WHERE name = 'unscale' GROUP BY rank, pid),
+example AS (
+  SELECT p.pid AS pid, p.rank AS rank, r.id AS id, r.start_ns AS start_ns, max(r.duration_ns) AS duration_ns
+  FROM main.range r JOIN main.process p ON p.id = r.process_id WHERE r.name_id IN (SELECT id FROM main.string WHERE text = 'unscale') GROUP BY p.id),
 waits AS (
-  SELECT rank, pid, sum(min(gpu_idle_ns, total_ns)) AS idle_ns FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'site') WHERE in_range = 'unscale' GROUP BY rank, pid)
-SELECT f.rank AS rank, printf('the loss was scaled in %d steps, but the matrix products are %s', c.count, replace(f.dtypes, ',', ', ')) AS finding,
+  SELECT rank, pid, sum(avoidable_ns) AS idle_ns FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'site') WHERE in_range = 'unscale' GROUP BY rank, pid)
+SELECT f.rank AS rank, f.pid AS pid, printf('the loss was scaled in %d steps, but the matrix products are %s', c.count, replace(f.dtypes, ',', ', ')) AS finding,
        iif(u.gpu_ns IS NULL, NULL, u.gpu_ns + coalesce(w.idle_ns, 0)) AS gain_ns,
-       coalesce(printf('%.2f ms of work of the device in ''unscale'' + %.2f ms idle after its waits', u.gpu_ns / 1e6, coalesce(w.idle_ns, 0) / 1e6), 'cannot say, because no range called unscale was recorded') AS arithmetic,
-       NULL AS start_ns, NULL AS end_ns, NULL AS evidence, NULL AS cannot_say
+       iif(u.gpu_ns IS NOT NULL, printf('%.2f ms of work of the device in ''unscale'' + %.2f ms idle in and after its waits', u.gpu_ns / 1e6, coalesce(w.idle_ns, 0) / 1e6), 'cannot say, because no range called unscale was recorded') AS arithmetic,
+       e.start_ns AS start_ns, e.start_ns + e.duration_ns AS end_ns, 'range ' || e.id AS evidence, NULL AS cannot_say
 FROM product f JOIN scale c ON c.pid = f.pid AND c.rank IS f.rank LEFT JOIN unscale u ON u.pid = f.pid AND u.rank IS f.rank LEFT JOIN waits w ON w.pid = f.pid AND w.rank IS f.rank
+     LEFT JOIN example e ON e.pid = f.pid AND e.rank IS f.rank
 WHERE NOT f.has_half AND c.count > 0
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
 WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what = 'matrix product' AND dtype IS NOT NULL);

@@ -13,15 +13,19 @@ small AS (
   FROM grouped g WHERE g.bytes < 1048576 AND g.per_rank > 20 AND g.busbw > 0),
 compared AS (
   SELECT s.*, (SELECT l.operation || printf(' of %.1f KiB', l.bytes / 1024.0) FROM grouped l WHERE l.bytes >= 4 * s.bytes AND l.busbw = s.best_busbw LIMIT 1) AS best
-  FROM small s)
+  FROM small s),
+example AS (
+  SELECT operation, bytes, communicator, min(arrival_ns) AS start_ns, max(end_ns) AS end_ns,
+         'collective ' || min(collective_id) || ', collective ' || max(collective_id) AS evidence
+  FROM analysis_collective_members(:rank, :step, :range, :from_ns, :to_ns) GROUP BY operation, bytes, communicator)
 SELECT NULL AS rank,
-       printf('each rank made %d %s of %.1f KiB in communicator %s: %.2f ms, %.1f µs each (median with waits), at %.3g GB/s where %s reaches %.3g GB/s', per_rank, operation,
-              bytes / 1024.0, communicator, time_ns / 1e6, median_ns / 1e3, busbw / 1e9, best, best_busbw / 1e9) AS finding,
+       printf('each rank made %d %s of %.1f KiB in communicator %s: %.2f ms, %.1f µs each (median with waits), at %.3g GB/s where %s reaches %.3g GB/s', per_rank, c.operation,
+              c.bytes / 1024.0, c.communicator, time_ns / 1e6, median_ns / 1e3, busbw / 1e9, best, best_busbw / 1e9) AS finding,
        CAST(time_ns * (1 - busbw / best_busbw) AS INTEGER) AS gain_ns,
        printf('%.2f ms of %s x (1 - %.3g / %.3g): the same bytes at the bus bandwidth of %s', time_ns / 1e6,
               iif(is_transfer, 'transfers, waits for late ranks left out', 'kernels, waits for late ranks included'), busbw / 1e9, best_busbw / 1e9, best) AS arithmetic,
-       NULL AS start_ns, NULL AS end_ns, NULL AS evidence, NULL AS cannot_say
-FROM compared WHERE busbw < 0.5 * best_busbw
+       e.start_ns AS start_ns, e.end_ns AS end_ns, e.evidence AS evidence, NULL AS cannot_say
+FROM compared c LEFT JOIN example e ON e.operation = c.operation AND e.bytes = c.bytes AND e.communicator = c.communicator WHERE busbw < 0.5 * best_busbw
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collectives were recorded (kernels by name have no sizes)'
 WHERE NOT EXISTS (SELECT 1 FROM main.collective)

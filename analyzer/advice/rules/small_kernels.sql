@@ -5,7 +5,7 @@
 WITH small AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid, device ORDER BY gap_ns DESC) AS place
   FROM analysis_small_kernels(:rank, :step, :range, :from_ns, :to_ns) WHERE kernels >= 20 AND gap_ns > 0.1 * (gap_ns + kernel_ns))
-SELECT rank,
+SELECT rank, pid,
        printf('%d kernels of %.1f µs on average%s%s; before them device %d was idle for %.2f ms, %.1f %% of the time that they take with it, though their launch was made or being made',
               kernels, kernel_ns / 1e3 / kernels, coalesce(' in ''' || in_range || '''', ''), iif(from_graphs = kernels, ' (from CUDA graphs)', ''), device, gap_ns / 1e6,
               100.0 * gap_ns / (gap_ns + kernel_ns)) AS finding,
@@ -13,5 +13,5 @@ SELECT rank,
        start_ns, end_ns, 'kernel ' || first_id || ', kernel ' || last_id AS evidence, in_range AS range, NULL AS cannot_say
 FROM small WHERE place <= 3
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no API calls were recorded, so it is not known when kernels were queued'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no API calls were recorded, so it is not known when kernels were queued'
 WHERE NOT EXISTS (SELECT 1 FROM main.api_call);

@@ -18,7 +18,7 @@ late AS (
                || iif(data_loading_ns > 0.1 * caused_wait_ns, printf(', data loading %.2f ms', data_loading_ns / 1e6), '')
                || iif(launch_ns > 0.1 * caused_wait_ns, printf(', launch %.2f ms', launch_ns / 1e6), ''), ', ') AS phases
   FROM report_stragglers(:rank, :step, :range, :from_ns, :to_ns))
-SELECT s.rank AS rank,
+SELECT s.rank AS rank, s.pid AS pid,
        printf('rank %s arrived last in %d of %d collectives and caused %.2f ms of waiting in the others; late in: %s%s%s', coalesce(s.rank, '-'),
               s.arrived_last, s.instances, s.steady_ns / 1e6, coalesce(s.phase, 'unknown'), coalesce(', most of it in range ''' || s.late_range || '''', ''),
               iif(s.phases LIKE '%, %', printf(' (%s)', s.phases), '')) AS finding,
@@ -32,5 +32,5 @@ FROM late s CROSS JOIN other o
 WHERE s.steady_ns > 2 * s.waited_ns
   AND s.steady_ns > 0.05 * o.ranks * (SELECT max(span_ns) FROM analysis_breakdown(NULL, :step, :range, :from_ns, :to_ns))
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collective has the kernels of all its ranks in the file'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collective has the kernels of all its ranks in the file'
 WHERE NOT EXISTS (SELECT 1 FROM report_stragglers WHERE instances > 0);

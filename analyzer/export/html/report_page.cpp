@@ -51,6 +51,12 @@ struct Section {
 constexpr std::array<Section, 4> kOtherSections = {
     {{"kernels", "", 25}, {"idle", "", 40}, {"collectives", "", 40}, {"stragglers", "", 40}}};
 
+std::string whomText(const Finding& finding) {
+  std::string whom = finding.whom;
+  if (finding.isOutsideSteps) whom += whom.empty() ? "outside the steps" : ", outside the steps";
+  return whom.empty() ? whom : fmt::format(" ({})", html(whom));
+}
+
 class Page {
  public:
   Page(Trace& trace, const PageOptions& options, OutputFile& out) : m_trace(trace), m_options(options), m_out(out) {}
@@ -229,8 +235,8 @@ void Page::overview() {
   m_out.write("<p>The rules that found most:</p>\n<ol>\n");
   for (size_t i = 0; i < std::min(findings.size(), kMost); ++i) {
     const Finding& finding = findings[i];
-    m_out.write(fmt::format("<li><b>{}</b>{}: {}</li>\n", html(finding.title),
-                            finding.rank ? fmt::format(" (rank {})", *finding.rank) : "", html(finding.finding)));
+    m_out.write(
+        fmt::format("<li><b>{}</b>{}: {}</li>\n", html(finding.title), whomText(finding), html(finding.finding)));
   }
   m_out.write(fmt::format("</ol>\n<p class=\"muted\">All {} findings with what to do are under Advice.</p>\n",
                           findings.size()));
@@ -247,10 +253,14 @@ void Page::advice() {
   for (const Finding& finding : found.value().findings) {
     m_out.write(fmt::format(
         "<div class=\"finding\"><b>{}</b>{}<br>{}<br><span class=\"muted\">{}</span><br>{}</div>\n",
-        html(finding.title), finding.rank ? fmt::format(" (rank {})", *finding.rank) : "", html(finding.finding),
+        html(finding.title), whomText(finding), html(finding.finding),
         html(finding.gain ? fmt::format("gain at most {}: {}", cli::formatDuration(*finding.gain), finding.arithmetic)
                           : finding.arithmetic),
         html(finding.remedy)));
+  }
+  if (!found.value().small.empty()) {
+    note(fmt::format("{} findings with gains of less than {} are left out.", found.value().small.size(),
+                     cli::formatDuration(found.value().smallBelow)));
   }
   std::string missing;
   for (const Abstention& abstention : found.value().abstentions) {

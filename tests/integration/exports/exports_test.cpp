@@ -114,7 +114,31 @@ TEST_F(Exports, DiffOfARunWithItselfShowsNothing) {
     EXPECT_EQ(row["change"], 0) << row;
     EXPECT_NE(row["verdict"], "slower") << row;
   }
-  EXPECT_THAT(plumb({"diff", m_trace, m_trace}).output, HasSubstr("no difference shown"));
+  const Outcome shown = plumb({"diff", m_trace, m_trace}), all = plumb({"diff", m_trace, m_trace, "--all"});
+  EXPECT_THAT(shown.output, testing::StartsWith("No difference in the time per step is shown, "));
+  EXPECT_THAT(shown.output, HasSubstr("rows without a difference left out: --all shows them"));
+  EXPECT_THAT(shown.output, Not(HasSubstr("AllReduce")));
+  EXPECT_THAT(all.output, HasSubstr("exposed communication"));
+}
+
+// Like a report's, but that text is the default.
+TEST_F(Exports, AdviceAndDiffComeInEveryFormat) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"advise", m_trace}, std::vector<std::string>{"diff", m_trace, m_trace}}) {
+    const auto inFormat = [&](const char* format) {
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.end(), {"--format", format});
+      const Outcome outcome = plumb(arguments);
+      EXPECT_EQ(outcome.exitCode, 0) << format << ": " << outcome.errors;
+      return outcome.output;
+    };
+    EXPECT_THAT(inFormat("csv"), testing::StartsWith(command[0] == "advise" ? "kind,title," : "what,name,unit,a,b,"));
+    EXPECT_THAT(inFormat("markdown"), HasSubstr("|---|"));
+    EXPECT_FALSE(nlohmann::json::parse(inFormat("json")).empty());
+    EXPECT_FALSE(inFormat("table").empty());
+    EXPECT_EQ(inFormat("text"), plumb(command).output);
+  }
+  EXPECT_THAT(plumb({"advise", m_trace, "--format", "xml"}).errors, HasSubstr("there is no format 'xml'"));
 }
 
 TEST_F(Exports, CheckTellsCiByItsExitCode) {

@@ -20,9 +20,13 @@ inline Advice adviceOn(const TraceFile& file, const Filter& filter = {}) {
   return valueOf(advise(trace, filter, {}));
 }
 
+// Small ones, too.
 inline std::optional<Finding> findingOf(const Advice& advice, const std::string& rule) {
-  const auto found = std::ranges::find(advice.findings, rule, &Finding::rule);
-  return found == advice.findings.end() ? std::nullopt : std::optional(*found);
+  for (const auto* findings : {&advice.findings, &advice.small}) {
+    const auto found = std::ranges::find(*findings, rule, &Finding::rule);
+    if (found != findings->end()) return *found;
+  }
+  return std::nullopt;
 }
 
 inline std::string reasonOf(const Advice& advice, const std::string& rule) {

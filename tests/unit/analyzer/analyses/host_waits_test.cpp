@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "analyzer/analyses/idle.h"
 #include "analyzer/intervals/intervals.h"
-
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::test {
@@ -18,7 +23,7 @@ void launch(TraceBuilder& trace, const OneRank& rank, int64_t call, int64_t star
   trace.addKernel(rank.work(start, duration, correlation), "kernel");
 }
 
-TEST(HostWaits, IdleTimeUntilTheNextLaunchReachesTheDevice) {
+TEST(HostWaits, CauseTheIdleTimeInsideAndTheNextLaunchesLatency) {
   const TraceFile file;
   {
     TraceBuilder trace(file.path());
@@ -38,7 +43,10 @@ TEST(HostWaits, IdleTimeUntilTheNextLaunchReachesTheDevice) {
   EXPECT_EQ(waits[0].what, WaitsFor::Stream);
   EXPECT_EQ(waits[0].stream, StreamId(1));
   EXPECT_EQ(waits[0].time, intervalOf(20, 85));
-  EXPECT_EQ(waits[0].gpuIdle, Duration(30));
+  ASSERT_TRUE(waits[0].cost);
+  EXPECT_EQ(waits[0].cost->causedIdle, Duration(5 + 10));  // inside the wait, and from the launch to its work
+  EXPECT_EQ(waits[0].cost->exposedHost, Duration(15));     // until the launch
+  EXPECT_EQ(waits[0].cost->avoidable, Duration(30));       // the wait was longer than that
   EXPECT_EQ(trace.text(*waits[0].range), "read loss");
 }
 
@@ -70,7 +78,7 @@ TEST(HostWaits, StreamsThatWaitForEventsAreNoHostWaits) {
   const auto waits = valueOf(findHostWaits(trace, {}));
   ASSERT_EQ(waits.size(), 1u);
   EXPECT_EQ(waits[0].what, WaitsFor::Device);
-  EXPECT_EQ(waits[0].gpuIdle, std::nullopt);  // nobody knows which thread it was
+  EXPECT_FALSE(waits[0].cost);  // nobody knows which thread it was
 }
 
 TEST(HostWaits, ABlockingCopyIsOne) {
@@ -108,55 +116,100 @@ TEST(HostWaits, AnAsynchronousCopyOfPageableMemoryIsOneWhenItsCallLasted) {
   EXPECT_EQ(waits[0].time, intervalOf(0, 50));
 }
 
-// On one thread no idle time is counted twice, and each wait has what the brute force gives it.
-TEST(HostWaits, IdleTimeIsThatOfABruteForce) {
+TEST(HostWaits, WhatTheHostDoesLongAfterAWaitIsNotTheWaitsDoing) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    launch(trace, rank, 0, 10, 90);                                                 // 10-100
+    trace.addApiCall(rank.process, rank.thread, 98, 3, "cudaEventSynchronize", 7);  // 98-101
+    trace.addRange(rank.process, rank.thread, 101, 9'000, "read the next file");
+    launch(trace, rank, 9'200, 9'204, 20);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto waits = valueOf(findHostWaits(trace, {}));
+  ASSERT_TRUE(waits.at(0).cost);
+  EXPECT_EQ(waits[0].cost->causedIdle, Duration(1 + 4));
+  EXPECT_EQ(waits[0].cost->exposedHost, Duration(9'200 - 101));
+  EXPECT_EQ(waits[0].cost->avoidable, Duration(3)) << "without it the host would be 3 ns earlier";
+}
+
+// One thread's launches and waits, at random.
+struct RandomRun {
+  struct Work {
+    Interval time;
+    TimePoint launch;
+  };
+  std::vector<Work> work;  // by start
+  std::vector<Interval> waits;
+
+  explicit RandomRun(const std::string& path, std::mt19937& random) {
+    const auto number = [&](int64_t below) { return std::uniform_int_distribution<int64_t>(0, below - 1)(random); };
+    TraceBuilder trace(path);
+    const OneRank rank(trace);
+    for (int64_t at = number(20); at < 600 || work.empty(); at += 10 + number(40)) {
+      if (number(2) && at < 600) {
+        trace.addApiCall(rank.process, rank.thread, at, 9, "cudaDeviceSynchronize", trace.newCorrelation());
+        waits.push_back(intervalOf(at, 9));
+      } else {
+        const int64_t start = at + 6 + number(60), duration = 1 + number(30);
+        launch(trace, rank, at, start, duration);
+        work.push_back({intervalOf(start, duration), TimePoint(at)});
+      }
+    }
+    std::ranges::stable_sort(work, {}, [](const Work& one) { return std::pair(one.time.start, one.time.end); });
+  }
+
+  // The wait that the idle moment is charged to, and whether it caused it; none: something else did.
+  [[nodiscard]] std::optional<std::pair<size_t, bool>> chargedTo(TimePoint t) const {
+    TimePoint gapStart = TimePoint(INT64_MIN / 2);
+    for (const Work& one : work) {
+      if (one.time.contains(t)) return std::nullopt;
+      if (one.time.end <= t) gapStart = std::max(gapStart, one.time.end);
+    }
+    const auto next = std::ranges::find_if(work, [t](const Work& one) { return one.time.start > t; });
+    if (gapStart < work.front().time.start || next == work.end() || next->launch <= gapStart) return std::nullopt;
+    std::optional<std::pair<size_t, bool>> charged;
+    for (size_t i = 0; i < waits.size(); ++i) {
+      const bool isInGap = waits[i].end > gapStart && waits[i].start < std::min(next->launch, next->time.start);
+      if (!isInGap || waits[i].start > t) continue;
+      if (waits[i].contains(t)) return std::pair(i, true);
+      if (!charged) charged = {i, t >= next->launch};  // the first one let the device run dry
+    }
+    return charged;
+  }
+};
+
+TEST(HostWaits, CostsAreThoseOfABruteForceAndAddUpToTheIdleCause) {
   std::mt19937 random(13);
-  const auto number = [&](int64_t below) { return std::uniform_int_distribution<int64_t>(0, below - 1)(random); };
   for (int round = 0; round < 20; ++round) {
     const TraceFile file;
-    std::vector<Interval> work, waiting;
-    std::vector<std::pair<int64_t, int64_t>> launches;  // (call, GPU start)
-    {
-      TraceBuilder trace(file.path());
-      const OneRank rank(trace);
-      for (int64_t at = number(20); at < 600; at += 10 + number(40)) {
-        if (number(2)) {
-          const int64_t start = at + 6 + number(60), duration = 1 + number(30);
-          launch(trace, rank, at, start, duration);
-          launches.emplace_back(at, start);
-          work.push_back(intervalOf(start, duration));
-        } else {
-          trace.addApiCall(rank.process, rank.thread, at, 9, "cudaDeviceSynchronize", trace.newCorrelation());
-          waiting.push_back(intervalOf(at, 9));
-        }
-      }
-      if (work.empty()) {
-        launch(trace, rank, 1000, 1010, 5);
-        launches.emplace_back(1000, 1010);
-        work.push_back(intervalOf(1010, 5));
-      }
-    }
+    const RandomRun run(file.path(), random);
     Trace trace = valueOf(Trace::open(file.path()));
-    const auto waits = valueOf(findHostWaits(trace, {}));
-    ASSERT_EQ(waits.size(), waiting.size());
-    const IntervalSet busy = IntervalSet::unionOf(work);
-    for (size_t i = 0; i < waits.size(); ++i) {
-      int64_t until = i + 1 < waiting.size() ? waiting[i + 1].start.ns() : INT64_MAX;
-      for (const auto& [call, start] : launches) {
-        if (call >= waiting[i].end.ns()) {
-          until = std::min(until, start);
-          break;
-        }
-      }
-      const auto isBusy = [&](int64_t t) { return busy.lengthWithin(intervalOf(t, 1)) > Duration(); };
-      int64_t idle = 0, dry = waiting[i].end.ns();
-      while (!isBusy(waiting[i].end.ns()) && dry > waiting[i].start.ns() && !isBusy(dry - 1)) --dry;
-      for (int64_t t = dry; t < std::min(until, busy.hull().end.ns()); ++t) {
-        const bool inHull = busy.hull().contains(TimePoint(t));
-        idle += inHull && !isBusy(t);
-      }
-      EXPECT_EQ(waits[i].gpuIdle, Duration(idle)) << i;
+    std::vector<HostWait::Cost> expected(run.waits.size());
+    for (int64_t t = 0; t < 1000; ++t) {
+      const auto charged = run.chargedTo(TimePoint(t));
+      if (!charged) continue;
+      HostWait::Cost& cost = expected[charged->first];
+      (charged->second ? cost.causedIdle : cost.exposedHost) += Duration(1);
     }
+    const auto waits = valueOf(findHostWaits(trace, {}));
+    ASSERT_EQ(waits.size(), expected.size());
+    Duration caused, idle;
+    for (size_t i = 0; i < waits.size(); ++i) {
+      ASSERT_TRUE(waits[i].cost);
+      EXPECT_EQ(waits[i].cost->causedIdle, expected[i].causedIdle) << round << ": " << i;
+      EXPECT_EQ(waits[i].cost->exposedHost, expected[i].exposedHost) << round << ": " << i;
+      EXPECT_EQ(waits[i].cost->avoidable,
+                std::min(expected[i].causedIdle + expected[i].exposedHost, waits[i].time.length()));
+      caused += waits[i].cost->causedIdle;
+    }
+    for (const DeviceIdle& device : valueOf(findIdle(trace))) {
+      for (const auto& [key, total] : device.byEvidence) {
+        if (key.first == IdleCause::HostSynchronization) idle += total.time;
+      }
+    }
+    EXPECT_EQ(caused, idle);
   }
 }
 

@@ -48,10 +48,10 @@ TEST(Idle, ALateLaunchIsSplitOverWhatTheHostDid) {
   const DeviceIdle idle = idleOf(file.path());
   ASSERT_EQ(idle.gaps.size(), 1u);
   EXPECT_EQ(idle.total, Duration(150));
-  EXPECT_EQ(timeOf(idle, IdleCause::HostSynchronization), Duration(30));
+  EXPECT_EQ(timeOf(idle, IdleCause::HostSynchronization), Duration(30 + 20));  // and from the launch to the start
   EXPECT_EQ(timeOf(idle, IdleCause::DataLoading), Duration(50));
-  EXPECT_EQ(timeOf(idle, IdleCause::LaunchBound), Duration(40 + 20));  // forward, and from the launch to the start
-  EXPECT_EQ(timeOf(idle, IdleCause::Unknown), Duration(10));           // between forward and the launch
+  EXPECT_EQ(timeOf(idle, IdleCause::LaunchBound), Duration(40));  // forward
+  EXPECT_EQ(timeOf(idle, IdleCause::Unknown), Duration(10));      // between forward and the launch
 }
 
 TEST(Idle, QueuedWorkWaitsForAnotherStream) {
@@ -130,7 +130,11 @@ IdleCause causeAt(int64_t t, const std::vector<Kernel>& kernels, const std::vect
   }
   if (!next) return IdleCause::Unknown;
   if (next->launch > gapStart) {
-    if (t >= next->launch) return IdleCause::LaunchBound;
+    if (t >= next->launch) {
+      const bool afterWait = std::ranges::any_of(
+          calls, [&](const Call& call) { return call.blocks && call.end > gapStart && call.start < next->launch; });
+      return afterWait ? IdleCause::HostSynchronization : IdleCause::LaunchBound;
+    }
     bool isBusy = false;
     for (const Call& call : calls) {
       if (t < call.start || t >= call.end) continue;

@@ -103,6 +103,26 @@ TEST_F(ImportTest, TheExampleProfilersEventsAreReadThoughTheyAreNoJson) {
   EXPECT_EQ(m_result.notStored, 2u);
 }
 
+TEST_F(ImportTest, TheExampleProfilersTimingIsThatOfTheHostWithoutABandwidth) {
+  const Database& db = imported(kProfiler);
+  EXPECT_EQ(db.rows("SELECT duration_ns, source, algbw_bytes_per_s IS NULL FROM collective_timing"),
+            (Rows{{"10250", "collective_cpu", "1"}}));
+}
+
+TEST_F(ImportTest, TheExampleProfilersTimingIsThatOfTheKernelWhereItsChannelsHaveBothClocks) {
+  std::string text = kProfiler;
+  const std::string end = R"({"name": "Send", "cat": "P2P", "ph": "e")";
+  text.insert(
+      text.find(end),
+      R"({"name": "KernelCh", "cat": "GPU", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 21, "args": {"Channel": 0, "StartGpuClk": 1000, "StopGpuClk": 3000}},)"
+      "\n"
+      R"({"name": "KernelCh", "cat": "GPU", "ph": "b", "id": 1, "pid": 7, "tid": 1, "ts": 21, "args": {"Channel": 1, "StartGpuClk": 1500, "StopGpuClk": 5000}},)"
+      "\n");
+  const Database& db = imported(text);
+  EXPECT_EQ(db.rows("SELECT duration_ns, source, algbw_bytes_per_s FROM collective_timing"),
+            (Rows{{"4000", "kernel_gpu", "256000000.0"}}));
+}
+
 TEST_F(ImportTest, RealOutputOfTheExampleProfilerIsReadAsFarAsItGoes) {
   const char* folder = std::getenv("PLUMB_TEST_TRACES");
   if (folder == nullptr || *folder == 0) GTEST_SKIP() << "PLUMB_TEST_TRACES names no folder of recordings";
@@ -113,6 +133,8 @@ TEST_F(ImportTest, RealOutputOfTheExampleProfilerIsReadAsFarAsItGoes) {
   const Database db(output());
   EXPECT_GT(db.number("SELECT count(*) FROM range"), 100);
   EXPECT_EQ(db.number("SELECT count(*) FROM collective"), 8);
+  EXPECT_EQ(db.number("SELECT count(*) FROM collective_timing WHERE source = 'collective_cpu'"), 8);
+  EXPECT_EQ(db.number("SELECT duration_ns FROM collective_timing ORDER BY collective_id LIMIT 1"), 128470);
 }
 
 }  // namespace

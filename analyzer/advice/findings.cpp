@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/advice/findings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analyzer/analyses/stuck_collectives.h"
+
+namespace plumb {
+namespace {
+
+bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// What follows a semicolon explains what one says of one rank.
+std::string_view firstClause(std::string_view sentence) { return sentence.substr(0, sentence.find(';')); }
+
+// Puts another rank's or process's finding into the group of `first`.
+void join(Finding& first, const Finding& other) {
+  if (other.rank) {
+    first.ranks.push_back(*other.rank);
+  } else if (other.pid) {
+    first.pids.push_back(*other.pid);
+  }
+  if (other.gain) first.leastGain = std::min(first.leastGain.value_or(*other.gain), *other.gain);
+}
+
+bool concerns(const Finding& group, const Finding& finding) {
+  if (finding.rank) return std::ranges::find(group.ranks, *finding.rank) != group.ranks.end();
+  if (finding.pid) return std::ranges::find(group.pids, *finding.pid) != group.pids.end();
+  return true;  // it is about all of them already
+}
+
+std::string whomOf(const Finding& finding, size_t processCount) {
+  if (!finding.ranks.empty()) {
+    return fmt::format("rank{} {}", finding.ranks.size() > 1 ? "s" : "", rankList(finding.ranks));
+  }
+  if (finding.pids.empty() || processCount < 2) return "";
+  return fmt::format("process{} {}", finding.pids.size() > 1 ? "es" : "", fmt::join(finding.pids, ", "));
+}
+
+}  // namespace
+
+std::string wordsOf(std::string_view sentence) {
+  std::string words;
+  bool inQuotes = false, inNumber = false;
+  for (size_t i = 0; i < sentence.size(); ++i) {
+    const char c = sentence[i];
+    const bool isApostrophe = i > 0 && std::isalnum(static_cast<unsigned char>(sentence[i - 1])) != 0 &&
+                              i + 1 < sentence.size() && std::isalnum(static_cast<unsigned char>(sentence[i + 1])) != 0;
+    if (c == '\'' && !isApostrophe) inQuotes = !inQuotes;
+    const bool isNumber =
+        !inQuotes && (isDigit(c) || (inNumber && c == '.' && i + 1 < sentence.size() && isDigit(sentence[i + 1])));
+    if (isNumber && !inNumber) words += '#';
+    if (!isNumber) words += c;
+    inNumber = isNumber;
+  }
+  return words;
+}
+
+void sortFindings(std::vector<Finding>& findings) {
+  std::ranges::stable_sort(findings, {}, [](const Finding& one) {
+    return std::tuple(one.isOutsideSteps, !one.gain, -one.gain.value_or(Duration()).ns());
+  });
+}
+
+std::vector<Finding> groupFindings(std::vector<Finding> findings, size_t processCount) {
+  sortFindings(findings);
+  std::vector<Finding> groups;
+  std::map<std::tuple<std::string, std::string, bool>, std::vector<size_t>> known;
+  for (Finding& finding : findings) {
+    auto& alike = known[{finding.rule, wordsOf(firstClause(finding.finding)), finding.isOutsideSteps}];
+    const auto group = std::ranges::find_if(alike, [&](size_t i) { return !concerns(groups[i], finding); });
+    if (group != alike.end()) {
+      join(groups[*group], finding);
+      continue;
+    }
+    alike.push_back(groups.size());
+    if (finding.rank) finding.ranks = {*finding.rank};
+    if (!finding.rank && finding.pid) finding.pids = {*finding.pid};
+    groups.push_back(std::move(finding));
+  }
+  for (Finding& group : groups) {
+    std::ranges::sort(group.ranks);
+    std::ranges::sort(group.pids);
+    group.whom = whomOf(group, processCount);
+  }
+  return groups;
+}
+
+}  // namespace plumb

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analyses/exposed_communication.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "analyzer/analyses/collectives.h"
+#include "analyzer/analyses/device_events.h"
+#include "analyzer/analyses/launched_work.h"
+#include "analyzer/analyses/stuck_collectives.h"
+#include "analyzer/analyses/windows.h"
+
+namespace plumb {
+namespace {
+
+// In the order in which they have a moment.
+enum class Part : uint8_t { Transfer, Unknown, Waiting, Missing };
+constexpr size_t kPartCount = 4;
+
+// What is known of one kernel.
+struct Match {
+  std::string operation;
+  MatchBasis basis = MatchBasis::Names;
+  std::optional<TimePoint> lastArrival;  // of the ranks that are known, by this process's clock
+  std::optional<int64_t> lateRank;
+  bool isComplete = false;  // all ranks are known
+  bool isMissing = false;   // a rank never came
+};
+using Matches = std::unordered_map<int64_t, Match>;  // by kernel id
+
+bool areOnOneHost(const Trace& trace, const CollectiveInstance& instance) {
+  const Process* first = trace.process(instance.members.front().process);
+  return std::ranges::all_of(instance.members, [&](const CollectiveMember& member) {
+    const Process* process = trace.process(member.process);
+    return first && process && process->host == first->host;
+  });
+}
+
+void matchByRecord(const Trace& trace, const CollectiveInstance& instance, const std::set<CollectiveId>& hanging,
+                   Matches& matches) {
+  const CollectiveMember* last = nullptr;
+  for (const CollectiveMember& member : instance.members) {
+    if (member.device && (!last || member.arrival() > last->arrival())) last = &member;
+  }
+  const bool isComparable = instance.transfer || areOnOneHost(trace, instance);
+  for (const CollectiveMember& member : instance.members) {
+    if (!member.kernel || !member.device) continue;
+    Match match;
+    match.operation = instance.operation;
+    match.basis = MatchBasis::Records;
+    match.isComplete = instance.transfer.has_value();
+    match.isMissing = hanging.contains(member.id);
+    if (isComparable) {
+      match.lastArrival = last->arrival() + member.clockOffset;
+      match.lateRank = last->rank;
+    }
+    // A kernel of several collectives waits until the last of them has all its ranks.
+    const auto [known, isNew] = matches.emplace(member.kernel->value(), match);
+    if (isNew) continue;
+    known->second.isComplete &= match.isComplete;
+    known->second.isMissing |= match.isMissing;
+    if (match.lastArrival > known->second.lastArrival) {
+      known->second.lastArrival = match.lastArrival;
+      known->second.lateRank = match.lateRank;
+    }
+  }
+}
+
+// A kernel that is known to be communication by its name only.
+struct NamedKernel {
+  const DeviceTimeline* timeline;
+  const DeviceEvent* event;
+};
+
+class NameMatcher {
+ public:
+  NameMatcher(Trace& trace, Matches& matches) : m_trace(trace), m_matches(matches) {
+    for (const Process& process : trace.processes()) {
+      if (process.worldSize) m_worldSize = std::max(m_worldSize, *process.worldSize);
+    }
+  }
+
+  // The kernels are of one name and one host.
+  void match(std::vector<NamedKernel> kernels, size_t deviceCount) {
+    std::ranges::sort(kernels, {}, [](const NamedKernel& kernel) {
+      return std::tuple(kernel.event->time.start, kernel.event->time.end, kernel.event->id);
+    });
+    const auto ranks = std::max<int64_t>(m_worldSize, static_cast<int64_t>(deviceCount));
+    std::vector<NamedKernel> together;
+    TimePoint firstEnd = kAllTime.end;
+    for (const NamedKernel& kernel : kernels) {
+      const bool isNext = kernel.event->time.start >= firstEnd ||
+                          std::ranges::find(together, kernel.timeline, &NamedKernel::timeline) != together.end();
+      if (isNext) {
+        settle(together, ranks);
+        together.clear();
+        firstEnd = kAllTime.end;
+      }
+      together.push_back(kernel);
+      firstEnd = std::min(firstEnd, kernel.event->time.end);
+    }
+    settle(together, ranks);
+  }
+
+ private:
+  void settle(const std::vector<NamedKernel>& together, int64_t ranks) {
+    for (const NamedKernel& kernel : together) {
+      Match match;
+      match.operation = operationOfKernel(m_trace.text(kernel.event->name));
+      if (together.size() > 1) {
+        match.lastArrival = together.back().event->time.start;
+        match.lateRank = together.back().timeline->rank;
+        match.isComplete = static_cast<int64_t>(together.size()) == ranks;
+      }
+      m_matches.emplace(kernel.event->id, std::move(match));
+    }
+  }
+
+  Trace& m_trace;
+  Matches& m_matches;
+  int64_t m_worldSize = 0;
+};
+
+void matchByName(Trace& trace, const std::vector<DeviceTimeline>& timelines, Matches& matches) {
+  std::map<std::pair<std::string, StringId>, std::vector<NamedKernel>> byName;
+  std::map<std::string, size_t> devices;
+  for (const DeviceTimeline& timeline : timelines) {
+    const Process* process = trace.process(timeline.process);
+    const std::string host = process ? process->host : std::string();
+    bool communicates = false;
+    for (const DeviceEvent& event : timeline.events) {
+      if (event.table != WorkTable::Kernel || event.kind != GpuEventKind::Communication) continue;
+      communicates = true;
+      if (!matches.contains(event.id)) byName[{host, event.name}].push_back({&timeline, &event});
+    }
+    devices[host] += communicates;
+  }
+  NameMatcher matcher(trace, matches);
+  for (auto& [key, kernels] : byName) matcher.match(std::move(kernels), devices[key.first]);
+}
+
+Result<Matches> findMatches(Trace& trace, const std::vector<DeviceTimeline>& timelines) {
+  Matches matches;
+  auto collectives = analyzeCollectives(trace);
+  if (!collectives.ok()) return collectives.error();
+  auto stuck = analyzeStuckCollectives(trace);
+  if (!stuck.ok()) return stuck.error();
+  std::set<CollectiveId> hanging;
+  for (const StuckCollective& one : stuck.value().collectives) {
+    for (const StuckMember& member : one.members) {
+      if (member.call && member.waited && !member.isMissing) hanging.insert(*member.call);
+    }
+  }
+  for (const CollectiveInstance& instance : collectives.value().instances) {
+    matchByRecord(trace, instance, hanging, matches);
+  }
+  matchByName(trace, timelines, matches);
+  return matches;
+}
+
+// A part of one communication event.
+struct Piece {
+  Interval time;
+  Part part;
+  size_t group;  // index into the device's result
+  const DeviceEvent* event;
+  std::optional<int64_t> lateRank;
+};
+
+class DeviceSplitter {
+ public:
+  DeviceSplitter(const DeviceTimeline& timeline, const Matches& matches) : m_timeline(timeline) {
+    for (const DeviceEvent& event : timeline.events) {
+      if (event.kind == GpuEventKind::Compute) m_compute.push_back(event.time);
+      if (event.kind == GpuEventKind::Communication) add(event, matches);
+    }
+  }
+
+  std::vector<ExposedCommunication> split(const IntervalSet& windows) {
+    IntervalSet taken = IntervalSet::unionOf(std::move(m_compute));
+    std::ranges::stable_sort(m_pieces, {}, [](const Piece& piece) { return std::pair(piece.part, piece.time.start); });
+    for (auto first = m_pieces.begin(); first != m_pieces.end();) {
+      const auto last = std::find_if(first, m_pieces.end(), [&](const Piece& p) { return p.part != first->part; });
+      std::vector<Interval> times;
+      for (auto piece = first; piece != last; ++piece) times.push_back(piece->time);
+      const IntervalSet all = IntervalSet::unionOf(std::move(times));
+      const IntervalSet free = intersect(subtract(all, taken), windows);
+      TimePoint at = kAllTime.start;
+      for (auto piece = first; piece != last; ++piece) {
+        const Interval own{std::max(piece->time.start, at), piece->time.end};
+        at = std::max(at, piece->time.end);
+        if (own.start < own.end) count(*piece, free.lengthWithin(own));
+      }
+      taken = unite(taken, all);
+      first = last;
+    }
+    return finish();
+  }
+
+ private:
+  void add(const DeviceEvent& event, const Matches& matches) {
+    const auto found = event.table == WorkTable::Kernel ? matches.find(event.id) : matches.end();
+    const Match unknown{"other", MatchBasis::Records, {}, {}, false, false};
+    const Match& match = found == matches.end() ? unknown : found->second;
+    const size_t group = groupOf(match);
+    if (match.isMissing) return m_pieces.push_back({event.time, Part::Missing, group, &event, {}});
+    const TimePoint came =
+        match.lastArrival ? std::clamp(*match.lastArrival, event.time.start, event.time.end) : event.time.start;
+    m_pieces.push_back({{event.time.start, came}, Part::Waiting, group, &event, match.lateRank});
+    m_pieces.push_back({{came, event.time.end}, match.isComplete ? Part::Transfer : Part::Unknown, group, &event, {}});
+  }
+
+  size_t groupOf(const Match& match) {
+    const auto [at, isNew] = m_groups.emplace(std::pair(match.operation, match.basis), m_result.size());
+    if (isNew) {
+      ExposedCommunication one;
+      one.process = m_timeline.process;
+      one.rank = m_timeline.rank;
+      one.device = m_timeline.device;
+      one.operation = match.operation;
+      one.basis = match.basis;
+      m_result.push_back(std::move(one));
+    }
+    return at->second;
+  }
+
+  void count(const Piece& piece, Duration time) {
+    if (time.ns() <= 0) return;
+    static constexpr std::array<Duration ExposedCommunication::*, kPartCount> kTimes = {
+        &ExposedCommunication::transfer, &ExposedCommunication::unknown, &ExposedCommunication::waiting,
+        &ExposedCommunication::missing};
+    m_result[piece.group].*kTimes[static_cast<size_t>(piece.part)] += time;
+    m_exposed[piece.group][piece.event] += time;
+    if (piece.lateRank) m_waitedFor[piece.group][*piece.lateRank] += time;
+  }
+
+  std::vector<ExposedCommunication> finish() {
+    for (size_t i = 0; i < m_result.size(); ++i) {
+      ExposedCommunication& one = m_result[i];
+      one.kernelCount = static_cast<int64_t>(m_exposed[i].size());
+      Duration most;
+      for (const auto& [event, time] : m_exposed[i]) {
+        if (time < most || (time == most && most.ns() > 0 && event->time.start >= one.where.start)) continue;
+        most = time;
+        one.where = event->time;
+        one.longest = event->table == WorkTable::Kernel ? std::optional(KernelId(event->id)) : std::nullopt;
+      }
+      most = {};
+      for (const auto& [rank, time] : m_waitedFor[i]) {
+        if (time > most) most = time, one.lateRank = rank;
+      }
+    }
+    std::erase_if(m_result, [](const ExposedCommunication& one) { return one.exposed().ns() == 0; });
+    std::ranges::stable_sort(m_result, std::greater{}, &ExposedCommunication::exposed);
+    return std::move(m_result);
+  }
+
+  const DeviceTimeline& m_timeline;
+  std::vector<Interval> m_compute;
+  std::vector<Piece> m_pieces;
+  std::map<std::pair<std::string, MatchBasis>, size_t> m_groups;
+  std::vector<ExposedCommunication> m_result;
+  std::map<size_t, std::unordered_map<const DeviceEvent*, Duration>> m_exposed;
+  std::map<size_t, std::map<int64_t, Duration>> m_waitedFor;
+};
+
+}  // namespace
+
+std::string_view nameOf(MatchBasis basis) { return basis == MatchBasis::Records ? "records" : "names"; }
+
+std::string_view operationOfKernel(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kOperations = {
+      {{"allreduce", "AllReduce"},
+       {"reducescatter", "ReduceScatter"},
+       {"allgather", "AllGather"},
+       {"alltoall", "AllToAll"},
+       {"sendrecv", "SendRecv"},
+       {"broadcast", "Broadcast"},
+       {"reduce", "Reduce"},
+       {"gather", "Gather"}}};
+  std::string plain;
+  for (const char c : name) {
+    if (c != '_') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const auto& [part, operation] : kOperations) {
+    if (plain.find(part) != std::string::npos) return operation;
+  }
+  return "other";
+}
+
+Result<std::vector<ExposedCommunication>> findExposedCommunication(Trace& trace, const Filter& filter) {
+  auto windows = findWindows(trace, filter);
+  if (!windows.ok()) return windows.error();
+  auto timelines = loadDeviceTimelines(trace);
+  if (!timelines.ok()) return timelines.error();
+  std::vector<ExposedCommunication> result;
+  const auto communicates = [](const DeviceTimeline& timeline) {
+    return std::ranges::find(timeline.events, GpuEventKind::Communication, &DeviceEvent::kind) != timeline.events.end();
+  };
+  if (std::ranges::none_of(timelines.value(), communicates)) return result;
+  auto matches = findMatches(trace, timelines.value());
+  if (!matches.ok()) return matches.error();
+  for (const DeviceTimeline& timeline : timelines.value()) {
+    const auto mine = std::ranges::find(windows.value(), timeline.process, &ProcessWindows::process);
+    if (mine == windows.value().end()) continue;
+    for (ExposedCommunication& one : DeviceSplitter(timeline, matches.value()).split(mine->gpu)) {
+      result.push_back(std::move(one));
+    }
+  }
+  return result;
+}
+
+}  // namespace plumb

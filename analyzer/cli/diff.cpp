@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// plumb diff
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "analyzer/cli/commands.h"
+#include "analyzer/cli/object_rows.h"
+#include "analyzer/cli/text.h"
+#include "analyzer/compare/diff.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string amount(compare::Subject subject, std::optional<double> value) {
+  if (!value) return "-";
+  return isBytes(subject) ? formatBytes(*value) : formatDuration(*value);
+}
+
+// A change, with its sign.
+std::string change(compare::Subject subject, double value) {
+  return fmt::format("{}{}", value < 0 ? "-" : "+", amount(subject, value < 0 ? -value : value));
+}
+
+// Rows that show nothing: they are counted, not listed.
+bool showsNothing(const compare::Difference& row) {
+  return row.verdict == "no difference shown" || row.verdict == "the same";
+}
+
+void printLeftOut(size_t alike, size_t more) {
+  if (alike + more == 0) return;
+  std::string text;
+  if (alike > 0) text = fmt::format("{} row{} without a difference", alike, alike == 1 ? "" : "s");
+  if (more > 0) text += fmt::format("{}{} row{} more", alike > 0 ? " and " : "", more, more == 1 ? "" : "s");
+  fmt::print("\n{} left out: --all shows them\n", text);
+}
+
+void printComparison(const compare::Comparison& comparison, bool all) {
+  constexpr size_t kMostRows = 15;  // of each kind
+  fmt::print("{}\n\n", escaped(compare::verdictSentence(comparison)));
+  fmt::print("A: {}, {} steady steps of {} ranks\nB: {}, {} steady steps of {} ranks\n", escaped(comparison.a.path),
+             comparison.a.steps, comparison.a.ranks, escaped(comparison.b.path), comparison.b.steps,
+             comparison.b.ranks);
+  if (!comparison.note.empty()) fmt::print("{}\n", escaped(comparison.note));
+  fmt::print("Times are means per step and rank; the interval is Welch's for the change, 95 %, over steps.\n\n");
+  using Align = TextTable::Align;
+  TextTable table({"what", "name", "A", "B", "change", "change %", "95 % interval", "calls A", "calls B", "verdict"},
+                  {Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right,
+                   Align::Right, Align::Right, Align::Left});
+  std::optional<compare::Subject> current;
+  size_t shown = 0, alike = 0, more = 0;
+  for (const compare::Difference& row : comparison.rows) {
+    if (current != row.subject) current = row.subject, shown = 0;
+    if (!all && showsNothing(row) && row.subject != compare::Subject::Step) {
+      ++alike;
+      continue;
+    }
+    if (!all && ++shown > kMostRows) {
+      ++more;
+      continue;
+    }
+    table.add({nameOf(row.subject), shortened(escaped(row.name), 60), amount(row.subject, row.a),
+               amount(row.subject, row.b), row.change ? change(row.subject, *row.change) : "-",
+               row.changePct ? fmt::format("{:+.1f} %", *row.changePct) : "-",
+               row.low ? fmt::format("{} … {}", change(row.subject, *row.low), change(row.subject, *row.high)) : "-",
+               fmt::format("{:.4g}", row.callsA), fmt::format("{:.4g}", row.callsB), row.verdict});
+  }
+  if (!table.empty()) fmt::print("{}", table.text());
+  printLeftOut(alike, more);
+}
+
+json objectsOf(const compare::Comparison& comparison) {
+  json rows = json::array();
+  const auto number = [](std::optional<double> value) { return value ? json(*value) : json(nullptr); };
+  for (const compare::Difference& row : comparison.rows) {
+    rows.push_back({{"what", nameOf(row.subject)},
+                    {"name", repaired(row.name)},
+                    {"unit", isBytes(row.subject) ? "bytes" : "ns"},
+                    {"status", row.status},
+                    {"a", number(row.a)},
+                    {"b", number(row.b)},
+                    {"change", number(row.change)},
+                    {"change_pct", number(row.changePct)},
+                    {"low", number(row.low)},
+                    {"high", number(row.high)},
+                    {"calls_a", row.callsA},
+                    {"calls_b", row.callsB},
+                    {"verdict", row.verdict}});
+  }
+  return rows;
+}
+
+void printComparisonAsJson(const compare::Comparison& comparison) {
+  fmt::print(
+      "{}\n",
+      json{{"verdict", repaired(compare::verdictSentence(comparison))},
+           {"a", {{"file", repaired(comparison.a.path)}, {"steps", comparison.a.steps}, {"ranks", comparison.a.ranks}}},
+           {"b", {{"file", repaired(comparison.b.path)}, {"steps", comparison.b.steps}, {"ranks", comparison.b.ranks}}},
+           {"note", comparison.note},
+           {"rows", objectsOf(comparison)}}
+          .dump(2));
+}
+
+// Amounts are in the row's own unit; Markdown shows them with it, CSV and a script get plain numbers.
+Status printComparisonAsRows(Database& database, const compare::Comparison& comparison, Format format) {
+  static const std::vector<ReportColumn> kColumns = {
+      {"what", "", ""},    {"name", "", ""},        {"unit", "", ""},   {"a", "", ""},    {"b", "", ""},
+      {"change", "", ""},  {"change_pct", "%", ""}, {"low", "", ""},    {"high", "", ""}, {"calls_a", "", ""},
+      {"calls_b", "", ""}, {"status", "", ""},      {"verdict", "", ""}};
+  json rows = objectsOf(comparison);
+  if (format == Format::Markdown) {
+    for (size_t i = 0; i < comparison.rows.size(); ++i) {
+      const compare::Difference& from = comparison.rows[i];
+      rows[i].erase("unit");
+      rows[i]["a"] = amount(from.subject, from.a);
+      rows[i]["b"] = amount(from.subject, from.b);
+      for (const auto& [name, value] : {std::pair("change", from.change), {"low", from.low}, {"high", from.high}}) {
+        if (value) rows[i][name] = change(from.subject, *value);
+      }
+    }
+    fmt::print("{}\n\n", escaped(compare::verdictSentence(comparison)));
+  }
+  return writeObjects(database, rows, kColumns, format, stdout);
+}
+
+}  // namespace
+
+int runDiff(const DiffArguments& arguments) {
+  auto a = Trace::open(arguments.a), b = Trace::open(arguments.b);
+  if (!a.ok()) return complain(a.error().message, kBadInput);
+  if (!b.ok()) return complain(b.error().message, kBadInput);
+  auto comparison = compare::compareRuns(a.value(), b.value());
+  if (!comparison.ok()) return complain(comparison.error().message, kFailed);
+  if (arguments.format == Format::Table) {
+    printComparison(comparison.value(), arguments.all);
+  } else if (arguments.format == Format::Json) {
+    printComparisonAsJson(comparison.value());
+  } else if (const Status printed = printComparisonAsRows(a.value().database(), comparison.value(), arguments.format);
+             !printed.ok()) {
+    return complain(printed.error().message, kFailed);
+  }
+  return finishOutput(kDone);
+}
+
+}  // namespace plumb::cli
