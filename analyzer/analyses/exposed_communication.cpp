@@ -135,7 +135,7 @@ void matchByName(Trace& trace, const std::vector<DeviceTimeline>& timelines, Mat
     const std::string host = process ? process->host : std::string();
     bool communicates = false;
     for (const DeviceEvent& event : timeline.events) {
-      if (event.table != WorkTable::Kernel || event.kind != GpuEventKind::Communication) continue;
+      if (event.table != WorkKind::Kernel || event.kind != GpuEventKind::Communication) continue;
       communicates = true;
       if (!matches.contains(event.id)) byName[{host, event.name}].push_back({&timeline, &event});
     }
@@ -205,7 +205,7 @@ class DeviceSplitter {
 
  private:
   void add(const DeviceEvent& event, const Matches& matches) {
-    const auto found = event.table == WorkTable::Kernel ? matches.find(event.id) : matches.end();
+    const auto found = event.table == WorkKind::Kernel ? matches.find(event.id) : matches.end();
     const Match unknown{"other", MatchBasis::Records, {}, {}, false, false};
     const Match& match = found == matches.end() ? unknown : found->second;
     const size_t group = groupOf(match);
@@ -249,7 +249,7 @@ class DeviceSplitter {
         if (time < most || (time == most && most.ns() > 0 && event->time.start >= one.where.start)) continue;
         most = time;
         one.where = event->time;
-        one.longest = event->table == WorkTable::Kernel ? std::optional(KernelId(event->id)) : std::nullopt;
+        one.longest = event->table == WorkKind::Kernel ? std::optional(KernelId(event->id)) : std::nullopt;
       }
       most = {};
       for (const auto& [rank, time] : m_waitedFor[i]) {
