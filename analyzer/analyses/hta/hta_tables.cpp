@@ -76,12 +76,18 @@ AnalysisRows kernelTypeRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+// The second argument, a step elsewhere, is how many names are kept (num_kernels).
 AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
-  auto run = loadRun(trace, filter, "hta_kernels");
+  Filter whole = filter;
+  whole.step.reset();
+  auto run = loadRun(trace, whole, "hta_kernels");
   if (!run.ok()) return run.error();
+  if (filter.step && *filter.step < 0) return Error{"hta_kernels keeps a number of names that is not negative."};
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) {
-    for (const hta::KernelRow& kernel : hta::kernelBreakdown(run.value(), rank)) {
+    for (const hta::KernelRow& kernel : filter.step
+                                            ? hta::kernelBreakdown(run.value(), rank, static_cast<size_t>(*filter.step))
+                                            : hta::kernelBreakdown(run.value(), rank)) {
       rows.push_back({cell(rank.rank), textCell(hta::nameOf(kernel.type)), kernel.name, kernel.sum, kernel.max,
                       kernel.min, kernel.stddev, kernel.mean});
     }
