@@ -209,7 +209,7 @@ Result<std::vector<EventTotals>> totalCalls(Trace& trace, const Filter& filter, 
   return result;
 }
 
-Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, bool bySize) {
+Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, CopyGrouping grouping) {
   auto kept = EventFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   std::vector<CopyTotals> result;
@@ -229,11 +229,20 @@ Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, 
       const int64_t bytes = row.integer(5);
       const auto size = static_cast<size_t>(
           std::ranges::find_if(kSizeClasses, [&](const SizeClass& c) { return bytes < c.below; }) - kSizeClasses);
+      const bool bySize = grouping == CopyGrouping::Size, isWhole = grouping == CopyGrouping::Direction;
       const size_t sizeClass = bySize ? std::min(size, std::size(kSizeClasses) - 1) : 0;
-      const auto [group, isNew] =
-          groups.find({process.value(), row.integer(1), row.integer(6), row.integer(7), row.integer(8),
-                       row.isNull(9) ? -1 : row.integer(9), static_cast<int64_t>(sizeClass)});
-      if (isNew) {
+      const Key key = isWhole ? Key{row.integer(7)}
+                              : Key{row.integer(7),
+                                    process.value(),
+                                    row.integer(1),
+                                    row.integer(6),
+                                    row.integer(8),
+                                    row.isNull(9) ? -1 : row.integer(9),
+                                    static_cast<int64_t>(sizeClass)};
+      const auto [group, isNew] = groups.find(key);
+      if (isNew && isWhole) {
+        result.emplace_back().copyKind = row.integer(7);
+      } else if (isNew) {
         CopyTotals& totals = result.emplace_back();
         totals.process = process;
         totals.device = row.id<DeviceId>(1);
@@ -246,6 +255,7 @@ Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, 
       CopyTotals& totals = result[group];
       totals.bytes = addSaturated(totals.bytes, bytes);
       totals.durations.add(row.integer(3));
+      totals.sizes.add(bytes);
       if (row.integer(3) > 0) {
         totals.fastest =
             std::max(totals.fastest, 1e9 * static_cast<double>(bytes) / static_cast<double>(row.integer(3)));
@@ -322,44 +332,72 @@ Result<std::vector<GraphTotals>> totalGraphs(Trace& trace, const Filter& filter)
   return result;
 }
 
-Result<std::vector<CounterTotals>> totalCounters(Trace& trace, const Filter& filter) {
+namespace {
+
+void addSample(CounterTotals& totals, TimePoint time, double value) {
+  if (totals.count == 0) {
+    totals.min = totals.max = totals.first = totals.last = value;
+    totals.firstTime = totals.lastTime = totals.maxTime = time;
+  }
+  ++totals.count;
+  totals.sum += value;
+  totals.min = std::min(totals.min, value);
+  if (value > totals.max) {
+    totals.max = value;
+    totals.maxTime = time;
+  }
+  if (time < totals.firstTime) {
+    totals.firstTime = time;
+    totals.first = value;
+  }
+  if (time >= totals.lastTime) {
+    totals.lastTime = time;
+    totals.last = value;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<CounterTotals>> totalCounters(Trace& trace, const Filter& filter, CounterGrouping grouping) {
   auto kept = EventFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
-  auto rows = trace.query("SELECT process_id, name_id, start_ns, value FROM main.counter_sample");
-  if (!rows.ok()) return rows.error();
-  Statement& row = rows.value();
   std::vector<CounterTotals> result;
   Groups groups;
-  while (row.next()) {
-    const ProcessId process = row.id<ProcessId>(0);
-    const TimePoint time = row.time(2);
-    if (!kept.value().keepsOnHost(process, time)) continue;
-    const double value = row.real(3);
-    const auto [group, isNew] = groups.find({process.value(), row.integer(1)});
-    if (isNew) {
-      result.push_back({process, row.id<StringId>(1), 0, value, value, 0, value, value, time, time, time});
+  // The profiler's ranges are few, and their numbers are found by index.
+  for (const char* sql :
+       {"SELECT process_id, name_id, start_ns, value, NULL FROM main.counter_sample",
+        "SELECT r.process_id, v.name_id, r.start_ns, v.value, r.name_id FROM main.range r CROSS JOIN "
+        "main.range_payload v"
+        " ON v.range_id = r.id WHERE r.domain_id = (SELECT id FROM main.string WHERE text = 'cuda_profiler_range')"
+        " AND typeof(v.value) <> 'text' ORDER BY r.start_ns"}) {
+    auto rows = trace.query(sql);
+    if (!rows.ok()) return rows.error();
+    Statement& row = rows.value();
+    while (row.next()) {
+      const ProcessId process = row.id<ProcessId>(0);
+      const TimePoint time = row.time(2);
+      if (!kept.value().keepsOnHost(process, time)) continue;
+      std::optional<StringId> range;
+      if (grouping == CounterGrouping::Range && !row.isNull(4)) range = row.id<StringId>(4);
+      const auto [group, isNew] =
+          groups.find({process.value(), row.integer(1), int64_t{range.has_value()}, range ? row.integer(4) : 0});
+      if (isNew) {
+        CounterTotals& totals = result.emplace_back();
+        totals.process = process;
+        totals.name = row.id<StringId>(1);
+        totals.range = range;
+      }
+      addSample(result[group], time, row.real(3));
     }
-    CounterTotals& totals = result[group];
-    ++totals.count;
-    totals.sum += value;
-    totals.min = std::min(totals.min, value);
-    if (value > totals.max) {
-      totals.max = value;
-      totals.maxTime = time;
-    }
-    if (time < totals.firstTime) {
-      totals.firstTime = time;
-      totals.first = value;
-    }
-    if (time >= totals.lastTime) {
-      totals.lastTime = time;
-      totals.last = value;
-    }
+    if (const Status status = row.status(); !status.ok()) return status.error();
   }
-  if (const Status status = row.status(); !status.ok()) return status.error();
   auto order = orderOfProcesses(trace);
+  const auto rangeName = [&](const CounterTotals& counter) {
+    return counter.range ? trace.text(*counter.range) : std::string_view();
+  };
   std::ranges::stable_sort(result, [&](const CounterTotals& a, const CounterTotals& b) {
-    return std::tuple(order[a.process], trace.text(a.name)) < std::tuple(order[b.process], trace.text(b.name));
+    return std::tuple(order[a.process], trace.text(a.name), rangeName(a)) <
+           std::tuple(order[b.process], trace.text(b.name), rangeName(b));
   });
   return result;
 }

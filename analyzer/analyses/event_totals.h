@@ -46,7 +46,10 @@ struct CopyTotals {
   int64_t bytes = 0;
   double fastest = 0;  // bytes/s of the fastest one
   Sample durations;
+  Sample sizes;  // bytes
 };
+// Direction: over all processes, devices and kinds of memory, as `nsys stats` has them; only copyKind is set.
+enum class CopyGrouping : uint8_t { Kind, Size, Direction };
 struct SizeClass {
   const char* name;
   int64_t below;  // bytes
@@ -54,7 +57,7 @@ struct SizeClass {
 inline constexpr SizeClass kSizeClasses[] = {{"under 4 KiB", int64_t{4} << 10},     {"4 to 64 KiB", int64_t{64} << 10},
                                              {"64 KiB to 1 MiB", int64_t{1} << 20}, {"1 to 16 MiB", int64_t{16} << 20},
                                              {"16 to 256 MiB", int64_t{256} << 20}, {"256 MiB and more", INT64_MAX}};
-[[nodiscard]] Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, bool bySize);
+[[nodiscard]] Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, CopyGrouping grouping);
 
 // Executable graphs. What a launch did on the device is known from its nodes, or from one record of the whole launch;
 // where both are there, the nodes count.
@@ -77,8 +80,12 @@ struct CounterTotals {
   int64_t count = 0;
   double min = 0, max = 0, sum = 0, first = 0, last = 0;
   TimePoint firstTime, lastTime, maxTime;
+  std::optional<StringId> range;  // grouped by range: of what the counter was read for; none: a sample over time
 };
-// Samples in the filter's host windows; by process and name.
-[[nodiscard]] Result<std::vector<CounterTotals>> totalCounters(Trace& trace, const Filter& filter);
+enum class CounterGrouping : uint8_t { Name, Range };
+// Samples in the filter's host windows, and the counters that CUPTI's profiler read for each kernel or range of its own
+// ("cuda_profiler_range"), each a sample at the range's start; by process, name (and range).
+[[nodiscard]] Result<std::vector<CounterTotals>> totalCounters(Trace& trace, const Filter& filter,
+                                                               CounterGrouping grouping = CounterGrouping::Name);
 
 }  // namespace plumb

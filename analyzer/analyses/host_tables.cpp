@@ -155,17 +155,26 @@ AnalysisRows singleWaitRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
-AnalysisRows counterRows(Trace& trace, const Filter& filter) {
-  auto totals = totalCounters(trace, filter);
+AnalysisRows counterRowsBy(Trace& trace, const Filter& filter, CounterGrouping grouping) {
+  auto totals = totalCounters(trace, filter, grouping);
   if (!totals.ok()) return totals.error();
   std::vector<CellRow> rows;
   for (const CounterTotals& counter : totals.value()) {
-    rows.push_back({rankOf(trace, counter.process), pidOf(trace, counter.process), textCell(trace.text(counter.name)),
-                    counter.count, counter.min, counter.sum / static_cast<double>(counter.count), counter.max,
-                    counter.first, counter.last, cell(counter.firstTime), cell(counter.lastTime),
-                    cell(counter.maxTime)});
+    rows.push_back({rankOf(trace, counter.process), pidOf(trace, counter.process),
+                    counter.range ? textCell(trace.text(*counter.range)) : Cell(nullptr),
+                    textCell(trace.text(counter.name)), counter.count, counter.min,
+                    counter.sum / static_cast<double>(counter.count), counter.max, counter.first, counter.last,
+                    cell(counter.firstTime), cell(counter.lastTime), cell(counter.maxTime)});
   }
   return rows;
+}
+
+AnalysisRows counterRows(Trace& trace, const Filter& filter) {
+  return counterRowsBy(trace, filter, CounterGrouping::Name);
+}
+
+AnalysisRows rangeCounterRows(Trace& trace, const Filter& filter) {
+  return counterRowsBy(trace, filter, CounterGrouping::Range);
 }
 
 AnalysisRows healthRows(Trace& trace, const Filter& filter) {
@@ -223,6 +232,10 @@ constexpr const char* kWaitColumns =
     "INTEGER, waits INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns INTEGER, stddev_ns "
     "REAL, gpu_idle_ns INTEGER, exposed_host_ns INTEGER, avoidable_ns INTEGER";
 
+constexpr const char* kCounterColumns =
+    "rank INTEGER, pid INTEGER, in_range TEXT, name TEXT, samples INTEGER, min REAL, avg REAL, max REAL, first REAL,"
+    " last REAL, first_time_ns INTEGER, last_time_ns INTEGER, max_time_ns INTEGER";
+
 constexpr AnalysisTable kTables[] = {
     {"analysis_ranges", kRangeColumns, rangeRows<RangeGrouping::Name>},
     {"analysis_ranges_by_path", kRangeColumns, rangeRows<RangeGrouping::Path>},
@@ -241,10 +254,8 @@ constexpr AnalysisTable kTables[] = {
      "copying_ns INTEGER, start_ns "
      "INTEGER, end_ns INTEGER, first_id INTEGER, last_id INTEGER",
      blockingRows},
-    {"analysis_counters",
-     "rank INTEGER, pid INTEGER, name TEXT, samples INTEGER, min REAL, avg REAL, max REAL, first REAL, last REAL, "
-     "first_time_ns INTEGER, last_time_ns INTEGER, max_time_ns INTEGER",
-     counterRows},
+    {"analysis_counters", kCounterColumns, counterRows},
+    {"analysis_counters_by_range", kCounterColumns, rangeCounterRows},
     {"analysis_health",
      "severity TEXT, rank INTEGER, pid INTEGER, check_name TEXT, subject TEXT, value REAL, unit TEXT, message TEXT",
      healthRows},

@@ -185,9 +185,10 @@ std::optional<Link> linkOf(const std::vector<Roof>& roofs, const CopyTotals& cop
   }
 }
 
-template <bool bySize>
+template <CopyGrouping grouping>
 AnalysisRows copyRows(Trace& trace, const Filter& filter) {
-  auto totals = totalCopies(trace, filter, bySize);
+  constexpr bool isWhole = grouping == CopyGrouping::Direction;
+  auto totals = totalCopies(trace, filter, grouping);
   if (!totals.ok()) return totals.error();
   const auto roofs = DeviceRoofs::load(trace);
   if (!roofs.ok()) return roofs.error();
@@ -197,11 +198,11 @@ AnalysisRows copyRows(Trace& trace, const Filter& filter) {
     const bool isSet = copies.copyKind == -1;
     CellRow row{rankOf(trace, copies.process),
                 pidOf(trace, copies.process),
-                ordinalOf(trace, copies.device),
+                isWhole ? Cell(nullptr) : ordinalOf(trace, copies.device),
                 isSet ? textCell("set") : textCell(std::string("copy ") + copyKindName(copies.copyKind)),
                 copies.sourceKind ? textCell(memoryKindName(*copies.sourceKind)) : Cell(nullptr),
-                textCell(memoryKindName(copies.targetKind)),
-                int64_t{copies.isAsync},
+                isWhole ? Cell(nullptr) : textCell(memoryKindName(copies.targetKind)),
+                isWhole ? Cell(nullptr) : Cell(int64_t{copies.isAsync}),
                 copies.sizeClass ? textCell(kSizeClasses[*copies.sizeClass].name) : Cell(nullptr),
                 times.count,
                 copies.bytes};
@@ -209,7 +210,9 @@ AnalysisRows copyRows(Trace& trace, const Filter& filter) {
     const auto bandwidth =
         times.total > 0 ? std::optional(1e9 * static_cast<double>(copies.bytes) / static_cast<double>(times.total))
                         : std::nullopt;
-    const auto link = linkOf(roofs.value().of(trace, copies.process, copies.device), copies);
+    const SampleStatistics sizes = copies.sizes.statistics();
+    append(row, {Cell(sizes.median), Cell(sizes.shortest), Cell(sizes.longest), cell(sizes.stddev)});
+    const auto link = isWhole ? std::nullopt : linkOf(roofs.value().of(trace, copies.process, copies.device), copies);
     append(row, {cell(bandwidth), copies.fastest > 0 ? Cell(copies.fastest) : Cell(nullptr),
                  link ? Cell(link->perSecond) : Cell(nullptr), link ? Cell(link->source) : Cell(nullptr)});
     rows.push_back(std::move(row));
@@ -311,7 +314,8 @@ constexpr const char* kCopyColumns =
     "rank INTEGER, pid INTEGER, device INTEGER, name TEXT, source TEXT, target TEXT, is_async INTEGER, size TEXT, "
     "calls "
     "INTEGER, total_bytes INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns INTEGER, "
-    "stddev_ns REAL, bandwidth_bytes_per_s REAL, best_bytes_per_s REAL, link_bytes_per_s REAL, link_source TEXT";
+    "stddev_ns REAL, median_bytes REAL, min_bytes INTEGER, max_bytes INTEGER, stddev_bytes REAL, bandwidth_bytes_per_s "
+    "REAL, best_bytes_per_s REAL, link_bytes_per_s REAL, link_source TEXT";
 
 constexpr AnalysisTable kTables[] = {
     {"analysis_launch", kLaunchColumns, launchRows<LaunchGrouping::Kernel>},
@@ -334,8 +338,9 @@ constexpr AnalysisTable kTables[] = {
     {"analysis_kernels_by_grid", kKernelColumns, kernelRows<KernelGrouping::Grid>},
     {"analysis_kernels_by_range", kKernelColumns, kernelRows<KernelGrouping::Range>},
     {"analysis_kernels_by_op", kKernelColumns, kernelRows<KernelGrouping::Operator>},
-    {"analysis_copies", kCopyColumns, copyRows<false>},
-    {"analysis_copies_by_size", kCopyColumns, copyRows<true>},
+    {"analysis_copies", kCopyColumns, copyRows<CopyGrouping::Kind>},
+    {"analysis_copies_by_size", kCopyColumns, copyRows<CopyGrouping::Size>},
+    {"analysis_copies_by_direction", kCopyColumns, copyRows<CopyGrouping::Direction>},
     {"analysis_graphs",
      "rank INTEGER, pid INTEGER, graph INTEGER, launches INTEGER, whole_launches INTEGER, nodes INTEGER, kernels "
      "INTEGER,"

@@ -322,13 +322,16 @@ Status Writer::gpuEvents() {
       });
   if (!read.ok()) return read;
   // The data rate as torch.profiler writes it.
-  const auto transfer = [](int64_t bytes, int64_t ns) {
+  const auto transfer = [](const Statement& row, int bandwidth) {
+    const int64_t bytes = row.integer(5), ns = row.integer(1);
+    const double computed = ns > 0 ? static_cast<double>(bytes) / static_cast<double>(ns) : 0.0;
     return fmt::format(R"j("bytes": {}, "memory bandwidth (GB/s)": {})j", bytes,
-                       ns > 0 ? static_cast<double>(bytes) / static_cast<double>(ns) : 0.0);
+                       row.isNull(bandwidth) ? computed : row.real(bandwidth));
   };
   read = each(
-      "SELECT start_ns, duration_ns, stream_id, correlation, flags, bytes, copy_kind, source_kind, target_kind"
-      " FROM main.memory_copy WHERE process_id = ?1",
+      "SELECT start_ns, duration_ns, stream_id, correlation, flags, bytes, copy_kind, source_kind, target_kind, "
+      "gb_per_s"
+      " FROM main.memory_copy LEFT JOIN memory_copy_bandwidth ON memory_copy_id = id WHERE process_id = ?1",
       [&](Statement& row) {
         if (row.integer(4) & kNoUsableTime) return;
         const Place place = placeOf(row.id<StreamId>(2));
@@ -337,13 +340,13 @@ Status Writer::gpuEvents() {
         event(
             R"({{"ph": "X", "cat": "gpu_memcpy", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}, {}}}}})",
             name, place.pid, place.stream, at(row.integer(0)), micros(row.integer(1)), head(place, row.integer(3)),
-            transfer(row.integer(5), row.integer(1)));
+            transfer(row, 9));
         arrow(place, row.integer(3), row.integer(0));
       });
   if (!read.ok()) return read;
   return each(
-      "SELECT start_ns, duration_ns, stream_id, correlation, flags, bytes, memory_kind"
-      " FROM main.memory_set WHERE process_id = ?1",
+      "SELECT start_ns, duration_ns, stream_id, correlation, flags, bytes, memory_kind, gb_per_s"
+      " FROM main.memory_set LEFT JOIN memory_set_bandwidth ON memory_set_id = id WHERE process_id = ?1",
       [&](Statement& row) {
         if (row.integer(4) & kNoUsableTime) return;
         const Place place = placeOf(row.id<StreamId>(2));
@@ -351,7 +354,7 @@ Status Writer::gpuEvents() {
         event(
             R"({{"ph": "X", "cat": "gpu_memset", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}, {}}}}})",
             name, place.pid, place.stream, at(row.integer(0)), micros(row.integer(1)), head(place, row.integer(3)),
-            transfer(row.integer(5), row.integer(1)));
+            transfer(row, 7));
         arrow(place, row.integer(3), row.integer(0));
       });
 }

@@ -2,6 +2,7 @@
 // The part of ChromeRows that knows work on the device.
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/import/chrome_rows.h"
@@ -45,16 +46,35 @@ int64_t valueOf(std::string_view text, const auto& words) {
   return 0;
 }
 
-// CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind by the words in "Memcpy HtoD (Pageable -> Device)".
-constexpr std::array<CopyWords, 9> kCopyKinds = {{{"HtoD", 1},
-                                                  {"DtoH", 2},
-                                                  {"HtoA", 3},
-                                                  {"AtoH", 4},
-                                                  {"AtoA", 5},
-                                                  {"AtoD", 6},
-                                                  {"DtoA", 7},
-                                                  {"DtoD", 8},
-                                                  {"HtoH", 9}}};
+// CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind by the words in "Memcpy HtoD (Pageable -> Device)". ROCm's
+// tracers write "CopyHostToDevice" or "MEMORY_COPY_HOST_TO_DEVICE"; on XPUs M is the system's memory and S shared
+// memory.
+constexpr std::array<CopyWords, 26> kCopyKinds = {{{"HtoD", 1},
+                                                   {"DtoH", 2},
+                                                   {"HtoA", 3},
+                                                   {"AtoH", 4},
+                                                   {"AtoA", 5},
+                                                   {"AtoD", 6},
+                                                   {"DtoA", 7},
+                                                   {"DtoD", 8},
+                                                   {"HtoH", 9},
+                                                   {"HostToDevice", 1},
+                                                   {"DeviceToHost", 2},
+                                                   {"DeviceToDevice", 8},
+                                                   {"HostToHost", 9},
+                                                   {"HOST_TO_DEVICE", 1},
+                                                   {"DEVICE_TO_HOST", 2},
+                                                   {"DEVICE_TO_DEVICE", 8},
+                                                   {"HOST_TO_HOST", 9},
+                                                   {"M2D", 1},
+                                                   {"H2D", 1},
+                                                   {"S2D", 1},
+                                                   {"D2M", 2},
+                                                   {"D2H", 2},
+                                                   {"D2S", 2},
+                                                   {"D2D", 8},
+                                                   {"H2M", 9},
+                                                   {"M2H", 9}}};
 constexpr std::array<CopyWords, 6> kMemoryKinds = {
     {{"Pageable", 1}, {"Pinned", 2}, {"Device", 3}, {"Array", 4}, {"Managed", 5}, {"Unified", 5}}};
 
@@ -84,8 +104,14 @@ bool ChromeRows::Work::take(std::string_view key, const JsonValue& value) {
 
 ChromeRows::Place ChromeRows::placeOf(const ChromeEvent& event, const Work& work) {
   std::optional<int64_t> ordinal = work.ordinal, number = work.number;
+  if (event.pid == kLegacyGpuPid) {
+    ordinal = trailingNumber(event.tid);
+    number = 0;  // streams are not told apart
+  }
   if (!ordinal) ordinal = trailingNumber(event.pid);
   if (!number) number = trailingNumber(event.tid);
+  if (!ordinal || !number) m_tally.count(Reason::NoPlace, m_offset);
+  if (event.name.kind == JsonKind::Null || event.name.text.empty()) m_tally.count(Reason::NoGpuName, m_offset);
   const int64_t process = m_registry.process(event.pid);
   const int64_t device = m_registry.device(process, ordinal.value_or(-1));
   return {process, device, m_registry.stream(process, device, number.value_or(-1), work.context)};
@@ -164,12 +190,26 @@ int64_t ChromeRows::sizeIn(const JsonValue& value) {
   return 0;
 }
 
-void ChromeRows::copy(const ChromeEvent& event, const Times& times) {
-  Work work;
-  int64_t bytes = 0;
+ChromeRows::Moved ChromeRows::movedBy(const ChromeEvent& event, const Times& times) {
+  Moved moved;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-    if (!work.take(key, value) && key == "bytes") bytes = sizeIn(value);
+    if (moved.work.take(key, value)) return;
+    if (key == "bytes") moved.bytes = sizeIn(value);
+    if (key == "memory bandwidth (GB/s)") moved.bandwidth = value.toReal();
   });
+  // Stored only where it says more than the row.
+  constexpr double kPrinted = 1e-9;
+  const double computed =
+      times.duration > 0 ? static_cast<double>(moved.bytes) / static_cast<double>(times.duration) : 0;
+  if (moved.bandwidth && (!std::isfinite(*moved.bandwidth) || *moved.bandwidth < 0 ||
+                          std::abs(*moved.bandwidth - computed) <= kPrinted * computed)) {
+    moved.bandwidth.reset();
+  }
+  return moved;
+}
+
+void ChromeRows::copy(const ChromeEvent& event, const Times& times) {
+  const auto [work, bytes, bandwidth] = movedBy(event, times);
   const Place place = placeOf(event, work);
   const std::string_view whole = event.name.text;
   const size_t arrow = whole.find("->");
@@ -182,15 +222,14 @@ void ChromeRows::copy(const ChromeEvent& event, const Times& times) {
   row.target_kind = hasKinds ? valueOf(whole.substr(arrow), kMemoryKinds) : 0;
   row.is_async = 1;  // TraceCompletion asks the call
   m_file.rows().insert(row);
+  if (bandwidth) {
+    m_file.rows().insert(schema::MemoryCopyBandwidthRow{.memory_copy_id = id, .gb_per_s = *bandwidth});
+  }
   noteWork(event, "memory_copy", id, times, place, work);
 }
 
 void ChromeRows::set(const ChromeEvent& event, const Times& times) {
-  Work work;
-  int64_t bytes = 0;
-  event.forEachArgument([&](std::string_view key, const JsonValue& value) {
-    if (!work.take(key, value) && key == "bytes") bytes = sizeIn(value);
-  });
+  const auto [work, bytes, bandwidth] = movedBy(event, times);
   const Place place = placeOf(event, work);
   const int64_t id = m_file.rows().nextId<schema::MemorySetRow>();
   auto row = gpuRow<schema::MemorySetRow>(id, columnsOf(place, times, work));
@@ -198,6 +237,7 @@ void ChromeRows::set(const ChromeEvent& event, const Times& times) {
   row.memory_kind = valueOf(event.name.text, kMemoryKinds);
   row.is_async = 1;
   m_file.rows().insert(row);
+  if (bandwidth) m_file.rows().insert(schema::MemorySetBandwidthRow{.memory_set_id = id, .gb_per_s = *bandwidth});
   noteWork(event, "memory_set", id, times, place, work);
 }
 

@@ -28,9 +28,10 @@ struct FileFacts {
 // Whether the data is torch.profiler's, by what its first megabyte holds.
 bool looksLikeTorch(std::string_view head) {
   static constexpr std::string_view kMarks[] = {
-      "\"cpu_op\"",   "\"python_function\"",  "\"user_annotation\"",  "\"cuda_runtime\"",    "\"gpu_memcpy\"",
-      "\"kernel\"",   "\"Kernel\"",           "\"Operator\"",         "\"distributedInfo\"", "\"deviceProperties\"",
-      "\"[memory]\"", "\"PyTorch Profiler\"", "\"computeProperties\""};
+      "\"cpu_op\"",     "\"python_function\"",  "\"user_annotation\"",   "\"cuda_runtime\"",    "\"gpu_memcpy\"",
+      "\"kernel\"",     "\"Kernel\"",           "\"Operator\"",          "\"distributedInfo\"", "\"deviceProperties\"",
+      "\"[memory]\"",   "\"PyTorch Profiler\"", "\"computeProperties\"", "\"CPU functions\"",   "\"mtia_runtime\"",
+      "\"xpu_runtime\""};
   return std::any_of(std::begin(kMarks), std::end(kMarks),
                      [&](std::string_view mark) { return head.find(mark) != std::string_view::npos; });
 }

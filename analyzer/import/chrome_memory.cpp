@@ -59,7 +59,7 @@ void ChromeMemory::add(const ChromeEvent& event, int64_t process, int64_t start,
   }
   if (!address || *bytes == 0) return;
   const Key key{type << 8 ^ device, *address};
-  if (*bytes > 0) return allocate(place, process, key, start, *bytes);
+  if (*bytes > 0) return allocate(place, process, key, start, *bytes, offset);
   release(place, process, key, start, -*bytes, offset);
 }
 
@@ -77,11 +77,13 @@ void ChromeMemory::insertAllocation(const Place& place, int64_t process, int64_t
                                              .correlation = std::nullopt});
 }
 
-void ChromeMemory::allocate(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes) {
+void ChromeMemory::allocate(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes,
+                            uint64_t offset) {
   const int64_t id = m_file.rows().nextId<schema::AllocationRow>();
   insertAllocation(place, process, id, start, key.address, bytes);
   const auto [entry, isNew] = m_live.try_emplace(key, id);
   if (isNew) return;
+  m_tally.count(Reason::FreeMissing, offset);
   // The end of the one before was not recorded; two cannot live at one address.
   m_file.rows().insert(
       schema::DeallocationRow{.allocation_id = entry->second, .start_ns = start, .correlation = std::nullopt});

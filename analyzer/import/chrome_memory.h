@@ -45,7 +45,7 @@ class ChromeMemory {
   };
 
   [[nodiscard]] Place& placeOf(int64_t process, int64_t type, int64_t device);
-  void allocate(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes);
+  void allocate(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes, uint64_t offset);
   void release(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes, uint64_t offset);
   void insertAllocation(const Place& place, int64_t process, int64_t id, int64_t start, int64_t address, int64_t bytes);
   void sample(int64_t process, int64_t start, int64_t name, int64_t value);

@@ -29,7 +29,7 @@ Kind kindOf(std::string_view category) {
     std::string_view category;
     Kind kind;
   };
-  static constexpr std::array<Known, 19> kKnown = {{{"kernel", Kind::Kernel},
+  static constexpr std::array<Known, 20> kKnown = {{{"kernel", Kind::Kernel},
                                                     {"cpu_op", Kind::Operator},
                                                     {"python_function", Kind::Python},
                                                     {"Operator", Kind::Operator},
@@ -47,6 +47,7 @@ Kind kindOf(std::string_view category) {
                                                     {"cuda_sync", Kind::Synchronization},
                                                     {"gpu_user_annotation", Kind::OnDevice},
                                                     {"cuda_profiler_range", Kind::OnDevice},
+                                                    {"mtia_ccp_events", Kind::OnDevice},
                                                     {"Trace", Kind::OnDevice}}};
   for (const Known& known : kKnown) {
     if (known.category == category) return known.kind;
@@ -56,7 +57,15 @@ Kind kindOf(std::string_view category) {
   };
   if (endsWith("_runtime")) return Kind::Runtime;  // xpu_runtime, mtia_runtime, privateuse1_runtime …
   if (endsWith("_driver")) return Kind::Driver;
+  if (endsWith("_sync")) return Kind::Synchronization;
   return Kind::HostRange;
+}
+
+// torch.autograd.profiler's own export (2020), in which the pid tells operators from kernels.
+Kind kindOf(const ChromeEvent& event) {
+  if (!event.category.empty()) return kindOf(event.category);
+  if (event.pid == "CPU functions") return Kind::Operator;
+  return event.pid == kLegacyGpuPid ? Kind::Kernel : Kind::HostRange;
 }
 
 }  // namespace
@@ -107,14 +116,20 @@ void ChromeRows::store(const ChromeEvent& event, uint64_t offset) {
 
 void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
   constexpr int64_t kLongest = int64_t{1} << 60;
-  const Kind kind = kindOf(event.category);
+  const Kind kind = kindOf(event);
   Times times{relative(*event.startNs), event.durationNs.value_or(0), true};
   const bool isUsable = (event.durationNs || !event.hasDuration) && times.duration >= 0 && times.duration < kLongest;
+  const bool isWork = kind == Kind::Kernel || kind == Kind::Copy || kind == Kind::Set;
   if (!isUsable) {
-    const bool isWork = kind == Kind::Kernel || kind == Kind::Copy || kind == Kind::Set;
     m_tally.count(isWork ? Reason::BadGpuTime : Reason::BadDuration, offset);
     if (!isWork) return;
     times = {times.start, 0, false};
+  } else if (!event.hasDuration) {
+    m_tally.count(isWork ? Reason::NoGpuDuration : Reason::NoDuration, offset);
+    times.usable = !isWork;
+  }
+  if (!isWork && (event.name.kind == JsonKind::Null || event.name.text.empty())) {
+    m_tally.count(Reason::NoName, offset);
   }
   m_lastNs = std::max(m_lastNs, times.start + times.duration);
   switch (kind) {

@@ -21,6 +21,9 @@
 
 namespace plumb::import {
 
+// The pid of kernels in exports of torch.autograd.profiler; their tid is the device.
+inline constexpr std::string_view kLegacyGpuPid = "CUDA functions";
+
 class ChromeRows {
  public:
   // isTorch: a torch.profiler trace, which is one process.
@@ -75,6 +78,13 @@ class ChromeRows {
   void kernel(const ChromeEvent& event, const Times& times);
   // Of a copy or set; 0 for one that cannot be, which is counted.
   [[nodiscard]] int64_t sizeIn(const JsonValue& value);
+  // What a copy or a set says beyond the columns of all work; bandwidth: where it is not bytes / duration.
+  struct Moved {
+    Work work;
+    int64_t bytes = 0;
+    std::optional<double> bandwidth;  // GB/s
+  };
+  [[nodiscard]] Moved movedBy(const ChromeEvent& event, const Times& times);
   void copy(const ChromeEvent& event, const Times& times);
   void set(const ChromeEvent& event, const Times& times);
   void noteWork(const ChromeEvent& event, const char* table, int64_t id, const Times& times, const Place& place,

@@ -30,6 +30,8 @@ INSERT INTO repeated SELECT 'set', id, process_id FROM (
 DELETE FROM kernel WHERE id IN (SELECT id FROM repeated WHERE kind = 'kernel');
 DELETE FROM memory_copy WHERE id IN (SELECT id FROM repeated WHERE kind = 'copy');
 DELETE FROM memory_set WHERE id IN (SELECT id FROM repeated WHERE kind = 'set');
+DELETE FROM memory_copy_bandwidth WHERE memory_copy_id IN (SELECT id FROM repeated WHERE kind = 'copy');
+DELETE FROM memory_set_bandwidth WHERE memory_set_id IN (SELECT id FROM repeated WHERE kind = 'set');
 INSERT INTO diagnostic(process_id, start_ns, severity, lane, code, count, message)
 SELECT process_id, 0, 'warning', 'import', 'duplicate_event', count(*),
        count(*) || ' GPU events came twice, equal in everything; they are stored once.'

@@ -104,6 +104,7 @@ class Dump {
     m_registry.nameProcess("0", "flight recorder");
     const PlainValue& root = m_document.root();
     const PlainValue* entries = root.kind == PlainKind::List ? &root : m_document.find(root, "entries");
+    readMembers();
     readGroups();
     if (entries) findOrigin(*entries);
     if (entries) readEntries(*entries);
@@ -128,6 +129,39 @@ class Dump {
   [[nodiscard]] std::optional<int64_t> timeOf(const PlainValue& entry, std::string_view key) const {
     const auto time = number(entry, key);
     return time && *time > 0 && *time < kLatestNs ? time : std::nullopt;
+  }
+
+  // What the dump says beside its entries and groups: versions are kept, the rank is used, the rest is named.
+  void readMembers() {
+    const auto items = m_document.items(m_document.root());
+    if (m_document.root().kind != PlainKind::Dict) return;
+    std::string unused;
+    uint64_t unusedCount = 0;
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+      const std::string_view key = items[i].view();
+      if (key == "entries" || key == "pg_config" || key == "pg_status") continue;
+      const PlainValue& value = items[i + 1];
+      if (key == "rank") {
+        const auto rank = number(m_document.root(), key);
+        if (!m_result.rank && rank && *rank >= 0 && *rank < kMostRanks) m_result.rank = rank;
+        continue;
+      }
+      const auto integer = value.toInteger();
+      if (key.ends_with("version") && (!value.view().empty() || integer)) {
+        const std::string text = value.view().empty() ? std::to_string(*integer) : std::string(value.view());
+        m_context.file.rows().insert(
+            schema::ProcessVariableRow{.process_id = m_process,
+                                       .name_id = m_context.file.textId(fmt::format("trace.{}", key)),
+                                       .value_id = m_context.file.textId(text)});
+        continue;
+      }
+      constexpr size_t kMostText = 512;
+      if (unused.size() < kMostText) unused += (unused.empty() ? "" : ", ") + std::string(key);
+      ++unusedCount;
+    }
+    if (unusedCount == 0) return;
+    writeDiagnostic(m_context.file, m_process, "info", "members_not_stored", unusedCount,
+                    fmt::format("{} also holds {}, which is not stored.", m_context.name, unused));
   }
 
   void readGroups() {

@@ -178,7 +178,9 @@ class Import {
     for (const auto& [key, count] : files) {
       if (count < 2) continue;
       warn(std::nullopt, "rank_repeated", static_cast<uint64_t>(count),
-           fmt::format("{} files are of rank {}; name the right ranks with --rank, one per file.", count, key.second));
+           fmt::format("{} files are of rank {}: right for a trace and that of its graphs' capture; else name the "
+                       "ranks with --rank, one per file.",
+                       count, key.second));
     }
     for (const auto& [kind, worldSize] : worldSizes) {
       const int64_t present = ranks[kind];

@@ -49,6 +49,13 @@ constexpr LossReason kNoTime = {true, false, "warning", "no_time",
                                 "{0} events of {1} have no time: its history shows their order, a microsecond each."};
 constexpr LossReason kOpenAnnotation = {true, false, "info", "never_ended",
                                         "{0} annotations of {1} begin and do not end."};
+constexpr LossReason kUntimedAnnotation = {false, false, "warning", "no_time",
+                                           "{0} annotations of {1} are left out: they have times and its history has "
+                                           "none, so their place in it is not known."};
+constexpr LossReason kOtherDevice = {
+    false, true, "error", "damaged_event",
+    "{0} events of {1} are of devices beyond the 1024th and are left out; the first at "
+    "byte {2} of its pickle data."};
 constexpr LossReason kEndWithoutBegin = {false, false, "info", "end_without_begin",
                                          "{0} ends of annotations of {1} have no beginning and are left out."};
 
@@ -75,6 +82,7 @@ class Snapshot {
     m_registry.nameProcess("0", "PyTorch memory snapshot");
     m_thread = m_registry.thread(m_process, "0", "0");
     findOrigin();
+    readSettings();
     readTraces();
     readAnnotations();
     readSegments();
@@ -110,9 +118,44 @@ class Snapshot {
         if (time && *time > 0) first = std::min(first.value_or(*time), *time);
       }
     }
+    const bool hasEvents = !m_walked.empty();
     m_walked.clear();
+    // A ring of events can begin after the annotations do.
+    const PlainValue* annotations = m_document.find(m_document.root(), "external_annotations");
+    if (annotations && (first || !hasEvents)) {
+      for (const PlainValue& annotation : m_document.items(*annotations)) {
+        const auto time = timeOf(annotation);
+        if (time && *time > 0) first = std::min(first.value_or(*time), *time);
+      }
+    }
     m_isTimed = first.has_value();
     m_originNs = first.value_or(0);
+  }
+
+  // "allocator_settings": how the allocator was set up (PYTORCH_CUDA_ALLOC_CONF …), each under its name; of the
+  // divisions for rounding, under the name and the size.
+  void readSettings() {
+    const PlainValue* settings = m_document.find(m_document.root(), "allocator_settings");
+    if (settings && settings->kind == PlainKind::Dict) keepSettings(*settings, "trace.allocator_settings", 0);
+  }
+  void keepSettings(const PlainValue& settings, const std::string& name, int depth) {
+    constexpr int kDeepest = 2;
+    const auto items = m_document.items(settings);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+      const std::string key = fmt::format("{}.{}", name, items[i].view());
+      const PlainValue& value = items[i + 1];
+      if (value.kind == PlainKind::Dict && depth < kDeepest) {
+        keepSettings(value, key, depth + 1);
+        continue;
+      }
+      std::string text(value.view());
+      if (value.kind == PlainKind::Boolean) text = value.integer != 0 ? "True" : "False";
+      if (value.kind == PlainKind::Integer) text = std::to_string(value.integer);
+      if (value.kind == PlainKind::Real) text = fmt::format("{}", value.real);
+      if (text.empty()) continue;
+      m_context.file.rows().insert(schema::ProcessVariableRow{
+          .process_id = m_process, .name_id = m_context.file.textId(key), .value_id = m_context.file.textId(text)});
+    }
   }
 
   SnapshotPlay& playOf(int64_t ordinal) {
@@ -125,7 +168,11 @@ class Snapshot {
     if (!traces()) return;
     int64_t ordinal = 0;
     for (const PlainValue& trace : m_document.items(*traces())) {
-      if (static_cast<uint64_t>(ordinal) >= kMostDevices) break;
+      if (static_cast<uint64_t>(ordinal) >= kMostDevices) {
+        m_losses.count(kOtherDevice, m_document.offset(trace), m_document.items(trace).size());
+        m_result.events += m_document.items(trace).size();
+        continue;
+      }
       if (m_document.items(trace).empty()) {
         ++ordinal;
         continue;
@@ -180,6 +227,18 @@ class Snapshot {
       (void)playOf(ordinal);
       return true;
     }
+    if (action == "user_defined") {
+      const std::string_view text = m_document.text(event, "user_metadata");
+      mark(text.empty() ? action : text, now);
+      return true;
+    }
+    static constexpr std::array<std::string_view, 8> kActions = {"alloc",          "free_requested", "free",
+                                                                 "free_completed", "segment_alloc",  "segment_map",
+                                                                 "segment_free",   "segment_unmap"};
+    if (std::find(kActions.begin(), kActions.end(), action) == kActions.end()) {
+      m_losses.count(kOtherAction, m_document.offset(event));
+      return true;
+    }
     const auto address = m_document.integer(event, "addr");
     if (!address || *address < 0 || !bytes || *bytes <= 0 || *bytes >= kMostBytes) return false;
     const int64_t stream = m_document.integer(event, "stream").value_or(0);
@@ -198,10 +257,8 @@ class Snapshot {
       m_losses.count(kCompletion, m_document.offset(event));
     } else if (action == "segment_alloc" || action == "segment_map") {
       play.reserve(begin());
-    } else if (action == "segment_free" || action == "segment_unmap") {
-      play.release(at, *bytes, stream, now);
     } else {
-      m_losses.count(kOtherAction, m_document.offset(event));
+      play.release(at, *bytes, stream, now);
     }
     return true;
   }
@@ -244,7 +301,12 @@ class Snapshot {
   // Ranges of torch.profiler's record_function that were recorded beside the history.
   void readAnnotations() {
     const PlainValue* annotations = m_document.find(m_document.root(), "external_annotations");
-    if (!annotations || !m_isTimed) return;
+    if (!annotations) return;
+    if (!m_isTimed) {
+      const size_t count = m_document.items(*annotations).size();
+      m_result.events += count;
+      return m_losses.count(kUntimedAnnotation, m_document.offset(*annotations), count);
+    }
     std::unordered_map<std::string, std::vector<int64_t>> open;
     for (const PlainValue& annotation : m_document.items(*annotations)) {
       ++m_result.events;

@@ -40,6 +40,21 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
     {true, "warning", "bad_time",
      "{0} GPU events of {1} have a negative or unreadable duration: they are stored without a usable time; the first "
      "at byte {2} of its JSON."},
+    {true, "warning", "no_gpu_duration",
+     "{0} GPU events of {1} have no duration: they are stored without a usable time; the first at byte {2} of its "
+     "JSON."},
+    {true, "warning", "no_gpu_name",
+     "{0} GPU events of {1} have no name: they are stored without one, so nothing tells compute from communication; "
+     "the "
+     "first at byte {2} of its JSON."},
+    {true, "warning", "no_place",
+     "{0} GPU events of {1} do not name their device or their stream: they are stored under the number -1; the first "
+     "at "
+     "byte {2} of its JSON."},
+    {true, "warning", "no_duration",
+     "{0} host events of {1} have no duration: they are stored with 0 ns; the first at byte {2} of its JSON."},
+    {true, "warning", "no_name",
+     "{0} host events of {1} have no name: they are stored without one; the first at byte {2} of its JSON."},
     {true, "warning", "not_finite",
      "{0} events of {1} hold arguments that are NaN or infinite, which are left out; the first at byte {2} of its "
      "JSON."},
@@ -48,6 +63,10 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
     {true, "info", "free_of_earlier_memory",
      "{0} pieces of memory that {1} sees freed were allocated before it begins: they are stored as live since its "
      "beginning; the first is freed at byte {2} of its JSON."},
+    {true, "info", "free_missing",
+     "{0} times {1} hands out an address again that it did not see freed: the earlier memory is stored as freed then; "
+     "the "
+     "first at byte {2} of its JSON."},
     {true, "info", "communication_by_name",
      "{0} communication kernels of {1} have no record of their collective and are told by name; the first at byte {2} "
      "of its JSON."},
@@ -59,7 +78,8 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
      "at "
      "byte {2} of its JSON."},
     {true, "warning", "bad_size",
-     "{0} copies and sets of {1} have a size that cannot be: they are stored with 0 bytes; the first at byte {2} of its "
+     "{0} copies and sets of {1} have a size that cannot be: they are stored with 0 bytes; the first at byte {2} of "
+     "its "
      "JSON."},
 }};
 

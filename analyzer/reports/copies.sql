@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies and sets
 -- How much memory was copied or set, from where to where, and how fast?
--- by: kind, size
--- rank: rank of the process; empty when the program set none
+-- by: kind, size, direction
+-- rank: rank of the process; empty when the program set none, and by direction, which is over all processes, devices and memories
 -- pid: process id
 -- device: CUDA ordinal
 -- name: direction of the copy, or set
@@ -13,6 +13,10 @@
 -- calls: how many
 -- total_bytes (bytes): sum
 -- avg_bytes (bytes): mean
+-- median_bytes (bytes): median
+-- min_bytes (bytes): smallest
+-- max_bytes (bytes): largest
+-- stddev_bytes (bytes): sample standard deviation; empty for one
 -- total_ns (ns): sum of the durations on the device
 -- avg_ns (ns): mean duration
 -- median_ns (ns): median duration
@@ -25,15 +29,18 @@
 -- link_source: which roof that is, and whether it is given (--peak), measured (plumb calibrate) or of a datasheet, which is the fastest that the device can use: its slot may be slower
 -- link_pct (%): bandwidth / link
 -- link_note: why the link's peak is empty
--- share_pct (%): of the copy and set time of this process
+-- share_pct (%): of the copy and set time of this process; by direction of all
 WITH chosen AS (
   SELECT * FROM analysis_copies(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'kind') = 'kind'
-  UNION ALL SELECT * FROM analysis_copies_by_size(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'size')
-SELECT rank, pid, device, name, source, target, is_async, size, calls, total_bytes, 1.0 * total_bytes / calls AS avg_bytes, total_ns,
+  UNION ALL SELECT * FROM analysis_copies_by_size(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'size'
+  UNION ALL SELECT * FROM analysis_copies_by_direction(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'direction')
+SELECT rank, pid, device, name, source, target, is_async, size, calls, total_bytes, 1.0 * total_bytes / calls AS avg_bytes,
+       median_bytes, min_bytes, max_bytes, stddev_bytes, total_ns,
        avg_ns, median_ns, min_ns, max_ns, stddev_ns, bandwidth_bytes_per_s, best_bytes_per_s, link_bytes_per_s,
        link_source,
        100.0 * bandwidth_bytes_per_s / link_bytes_per_s AS link_pct,
-       CASE WHEN link_bytes_per_s IS NULL
+       CASE WHEN :by = 'direction' THEN ''
+            WHEN link_bytes_per_s IS NULL
             THEN 'cannot say, because the recording does not tell its GPU, or the GPU is not known: --peak gives the peak of ' ||
                  CASE name WHEN 'copy HtoD' THEN 'PCIe' WHEN 'copy DtoH' THEN 'PCIe' WHEN 'copy PtoP' THEN 'NVLink or PCIe'
                            WHEN 'copy DtoD' THEN 'the device''s memory' WHEN 'set' THEN 'that memory' ELSE 'this way' END

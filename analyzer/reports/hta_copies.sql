@@ -4,7 +4,7 @@
 -- no: by: the rows are those of HolisticTraceAnalysis, to compare with; the report copies has groupings
 -- rank: rank of the process; empty when the program set none
 -- name: Memcpy and its direction, or Memset
--- points: starts and ends at which the summed bandwidth of what runs is above 0; the following statistics are over these. Bandwidth is bytes / duration here; for sources that keep whole microseconds it differs from the one in the source
+-- points: starts and ends at which the summed bandwidth of what runs is above 0; the following statistics are over these. Bandwidth is the one that the source states, else bytes / duration
 -- mean (GB/s): bandwidth
 -- std (GB/s): sample standard deviation; empty for one point
 -- min (GB/s): bandwidth

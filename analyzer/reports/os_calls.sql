@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Calls of the operating system's library
 -- In which calls of the operating system (poll, read, locks …) did the threads spend their time? Only imported traces have them.
--- by: name, thread
--- rank: rank of the process; empty when the program set none
--- pid: process id
+-- by: name, process, thread
+-- rank: by process and thread: rank of the process; empty when the program set none
+-- pid: by process and thread: process id
 -- tid: by thread: the calling thread
 -- name: function
 -- calls: how often it was called
@@ -13,9 +13,10 @@
 -- min_ns (ns): shortest
 -- max_ns (ns): longest
 -- stddev_ns (ns): sample standard deviation of the durations; empty for one call
--- share_pct (%): of the time in such calls of this process
+-- share_pct (%): of the time in all such calls
 WITH inside AS (
-  SELECT o.process_id, o.name_id, CASE WHEN coalesce(:by, 'name') = 'thread' THEN o.thread_id END AS thread_id, o.duration_ns
+  SELECT CASE WHEN coalesce(:by, 'name') <> 'name' THEN o.process_id END AS process_id, o.name_id,
+         CASE WHEN :by = 'thread' THEN o.thread_id END AS thread_id, o.duration_ns
   FROM host_window(:rank, :step, :range, :from_ns, :to_ns) w
        JOIN os_call o ON o.process_id = w.process_id AND o.start_ns >= w.start_ns AND o.start_ns < w.end_ns),
 grouped AS (
@@ -23,6 +24,6 @@ grouped AS (
          median(duration_ns) AS median_ns, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, stddev(duration_ns) AS stddev_ns
   FROM inside GROUP BY process_id, name_id, thread_id)
 SELECT p.rank, p.pid, t.tid, s.text AS name, calls, total_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns,
-       100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY g.process_id), 0) AS share_pct
-FROM grouped g JOIN process p ON p.id = g.process_id JOIN string s ON s.id = g.name_id LEFT JOIN thread t ON t.id = g.thread_id
+       100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS share_pct
+FROM grouped g JOIN string s ON s.id = g.name_id LEFT JOIN process p ON p.id = g.process_id LEFT JOIN thread t ON t.id = g.thread_id
 ORDER BY p.rank IS NULL, p.rank, p.id, total_ns DESC, name;

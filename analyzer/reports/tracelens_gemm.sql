@@ -3,7 +3,7 @@
 -- Which matrix products were computed, and how fast, as TraceLens counts it?
 -- no: by: the rows are those of TraceLens, to compare with; the report roofline has groupings
 -- rank: rank of the process; empty when the program set none
--- name: operator
+-- name: operator; empty in the row of what has none
 -- b: products of a batch
 -- m: rows of the result
 -- n: columns of the result
@@ -16,7 +16,7 @@
 -- gflops (GFLOP): of one call: 2 m n k per product, and m n for a bias
 -- data_mib (MiB): operands read once, the result written once
 -- flops_per_byte (FLOP/byte): of one call
--- calls: with work on the GPU; what a graph replays has no operator and is missing
+-- calls: with work on the GPU; of the row without a name: kernels
 -- time_us (us): of the work launched in the calls
 -- mean_us (us): of a call
 -- median_us (us): of a call
@@ -33,4 +33,5 @@
 -- std_tflops_per_s (TFLOP/s): sample standard deviation
 -- min_tflops_per_s (TFLOP/s): least
 -- max_tflops_per_s (TFLOP/s): most
+-- note: why kernels that graphs replay have no operator here
 SELECT * FROM tracelens_gemm(:rank, :step, :range, :from_ns, :to_ns);

@@ -6,6 +6,8 @@
 --   globalPid and globalTid have the number of the process in the trace in the hardware's bits, because ranks on several
 --   hosts may share a pid: <process % 127:8><1:8><pid:24><tid:24>
 --   columns that a trace has nothing for are null
+-- As in the export, deviceId of synchronizations is 0 whatever the device: CUPTI does not tell it. Domains of NVTX without
+-- a name have no row.
 -- PROCESSES is the view processes, which has globalPid, pid and name too: SQLite does not tell the two names apart.
 -- Views are no tables: a program that looks for tables only gets them with `plumb export --format nsys`.
 
@@ -74,12 +76,11 @@ SELECT a.start_ns AS start, CAST(a.start_ns + a.duration_ns AS INTEGER) AS "end"
 FROM api_call a JOIN nsys_thread t ON t.thread_id = a.thread_id;
 
 CREATE VIEW CUPTI_ACTIVITY_KIND_SYNCHRONIZATION AS
-SELECT y.start_ns AS start, CAST(y.start_ns + y.duration_ns AS INTEGER) AS "end", CAST(coalesce(d.ordinal, 0) AS INTEGER) AS deviceId,
+SELECT y.start_ns AS start, CAST(y.start_ns + y.duration_ns AS INTEGER) AS "end", CAST(0 AS INTEGER) AS deviceId,
        CAST(coalesce(st.context, 0) AS INTEGER) AS contextId, CAST(NULL AS INTEGER) AS greenContextId,
        CAST(coalesce(st.number, 4294967295) AS INTEGER) AS streamId, y.correlation AS correlationId, p.globalPid,
        y.kind AS syncType, CAST(coalesce(y.event_id, 4294967295) AS INTEGER) AS eventId
-FROM synchronization y JOIN nsys_process p ON p.process_id = y.process_id LEFT JOIN stream st ON st.id = y.stream_id
-     LEFT JOIN device d ON d.id = st.device_id;
+FROM synchronization y JOIN nsys_process p ON p.process_id = y.process_id LEFT JOIN stream st ON st.id = y.stream_id;
 
 CREATE VIEW CUPTI_ACTIVITY_KIND_CUDA_EVENT AS
 SELECT e.start_ns AS timestamp, d.ordinal AS deviceId, st.context AS contextId, CAST(NULL AS INTEGER) AS greenContextId,
@@ -126,7 +127,7 @@ SELECT CAST(0 AS INTEGER), CAST(NULL AS INTEGER), CAST(75 AS INTEGER), CAST(NULL
        CAST(NULL AS TEXT), CAST(NULL AS INTEGER)
 FROM (SELECT DISTINCT process_id, domain_id FROM range WHERE domain_id <> 0) g JOIN string s ON s.id = g.domain_id
      JOIN nsys_process p ON p.process_id = g.process_id
-WHERE s.text <> 'profiler overhead'
+WHERE s.text <> 'profiler overhead' AND s.text NOT GLOB 'domain [0-9]*'
 UNION ALL
 SELECT CAST(0 AS INTEGER), CAST(NULL AS INTEGER), CAST(33 AS INTEGER), CAST(NULL AS INTEGER), g.category_id, CAST(NULL AS INTEGER),
        s.text, p.globalPid, CAST(NULL AS INTEGER), CAST(NULL AS INTEGER), g.domain_id, CAST(NULL AS INTEGER), CAST(NULL AS INTEGER),

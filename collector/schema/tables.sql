@@ -540,3 +540,14 @@ CREATE TABLE event_record (
   sync_id     INTEGER,                                     -- CUPTI's id of this record of the event; null: not told
   correlation INTEGER NOT NULL
 );
+
+-- The bandwidth of a copy or a set in the source's own words, where it is not bytes / duration_ns: sources that keep whole
+-- microseconds computed it from the nanoseconds.
+CREATE TABLE memory_copy_bandwidth (
+  memory_copy_id INTEGER PRIMARY KEY REFERENCES memory_copy(id),
+  gb_per_s       REAL NOT NULL                             -- bytes per nanosecond
+);
+CREATE TABLE memory_set_bandwidth (
+  memory_set_id INTEGER PRIMARY KEY REFERENCES memory_set(id),
+  gb_per_s      REAL NOT NULL
+);

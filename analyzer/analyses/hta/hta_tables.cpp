@@ -71,12 +71,14 @@ AnalysisRows kernelTypeRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+// nameCount: how many names are kept (num_kernels).
+template <size_t nameCount>
 AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
   auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
   std::vector<CellRow> rows;
   for (const hta::Rank& rank : run.value().ranks) {
-    for (const hta::KernelRow& kernel : hta::kernelBreakdown(run.value(), rank)) {
+    for (const hta::KernelRow& kernel : hta::kernelBreakdown(run.value(), rank, nameCount)) {
       rows.push_back({cell(rank.rank), textCell(hta::nameOf(kernel.type)), kernel.name, kernel.sum, kernel.max,
                       kernel.min, kernel.stddev, kernel.mean});
     }
@@ -213,6 +215,9 @@ AnalysisRows stragglerRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+constexpr const char* kKernelColumns =
+    "rank INTEGER, kernel_type TEXT, name TEXT, sum_us REAL, max_us REAL, min_us REAL, stddev_us REAL, mean_us REAL";
+
 constexpr AnalysisTable kTables[] = {
     {"hta_temporal_breakdown",
      "rank INTEGER, idle_time_us INTEGER, compute_time_us INTEGER, non_compute_time_us INTEGER, kernel_time_us INTEGER,"
@@ -222,9 +227,11 @@ constexpr AnalysisTable kTables[] = {
     {"hta_idle_time", "rank INTEGER, stream INTEGER, idle_category TEXT, idle_time_us INTEGER, idle_time_ratio REAL",
      idleRows},
     {"hta_kernel_types", "kernel_type TEXT, sum_us INTEGER, percentage REAL", kernelTypeRows},
-    {"hta_kernels",
-     "rank INTEGER, kernel_type TEXT, name TEXT, sum_us REAL, max_us REAL, min_us REAL, stddev_us REAL, mean_us REAL",
-     kernelRows},
+    {"hta_kernels", kKernelColumns, kernelRows<10>},
+    {"hta_kernels_5", kKernelColumns, kernelRows<5>},
+    {"hta_kernels_20", kKernelColumns, kernelRows<20>},
+    {"hta_kernels_50", kKernelColumns, kernelRows<50>},
+    {"hta_kernels_100", kKernelColumns, kernelRows<100>},
     {"hta_launch_stats",
      "rank INTEGER, correlation INTEGER, cpu_duration_us INTEGER, gpu_duration_us INTEGER, launch_delay_us INTEGER,"
      " short_kernel INTEGER, runtime_outlier INTEGER, launch_delay_outlier INTEGER",

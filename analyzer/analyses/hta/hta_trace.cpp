@@ -22,6 +22,10 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 int64_t floorToUs(int64_t ns) { return ns >= 0 ? ns / 1000 : -((999 - ns) / 1000); }
 int64_t ceilToUs(int64_t ns) { return -floorToUs(-ns); }
 
+std::optional<double> optionalReal(const Statement& row, int column) {
+  return row.isNull(column) ? std::nullopt : std::optional(row.real(column));
+}
+
 class Loader {
  public:
   Loader(Trace& trace, const EventFilter& kept) : m_trace(trace), m_kept(kept) {}
@@ -80,10 +84,11 @@ class Loader {
   }
 
   // Null, when it does not count; stream -1, when it bears none.
-  Work* add(Statement& row, WorkKind kind, const std::string& name, double bytes) {
-    return add(row, kind, Name{nameOf(name), kernelTypeOf(name)}, bytes);
+  Work* add(Statement& row, WorkKind kind, const std::string& name, double bytes,
+            std::optional<double> bandwidth = std::nullopt) {
+    return add(row, kind, Name{nameOf(name), kernelTypeOf(name)}, bytes, bandwidth);
   }
-  Work* add(Statement& row, WorkKind kind, Name name, double bytes) {
+  Work* add(Statement& row, WorkKind kind, Name name, double bytes, std::optional<double> bandwidth = std::nullopt) {
     Rank* rank = rankOf(row.id<ProcessId>(0));
     if (!rank || !isUsableTime(row.integer(3), row.integer(4))) return nullptr;
     if (!m_kept.keepsOnGpu(rank->process, row.time(3))) return nullptr;
@@ -98,7 +103,11 @@ class Loader {
     work.name = name.index;
     work.type = name.type;
     work.kind = kind;
-    if (row.integer(4) > 0) work.bandwidth = bytes / static_cast<double>(row.integer(4));
+    if (bandwidth) {
+      work.bandwidth = *bandwidth;
+    } else if (row.integer(4) > 0) {
+      work.bandwidth = bytes / static_cast<double>(row.integer(4));
+    }
     return &work;
   }
 
@@ -113,21 +122,24 @@ class Loader {
     if (Status status = kernels.value().status(); !status.ok()) return status;
     auto copies = m_trace.query(
         "SELECT k.process_id, s.number, k.correlation, k.start_ns, k.duration_ns, k.copy_kind, k.source_kind,"
-        " k.target_kind, k.bytes FROM main.memory_copy k JOIN main.stream s ON s.id = k.stream_id"
-        " WHERE k.flags & 1 = 0 ORDER BY k.id");
+        " k.target_kind, k.bytes, b.gb_per_s FROM main.memory_copy k JOIN main.stream s ON s.id = k.stream_id"
+        " LEFT JOIN memory_copy_bandwidth b ON b.memory_copy_id = k.id WHERE k.flags & 1 = 0 ORDER BY k.id");
     if (!copies.ok()) return copies.error();
     Statement& copy = copies.value();
     while (copy.next()) {
-      add(copy, WorkKind::Copy, copyName(copy.integer(5), copy.integer(6), copy.integer(7)), copy.real(8));
+      add(copy, WorkKind::Copy, copyName(copy.integer(5), copy.integer(6), copy.integer(7)), copy.real(8),
+          optionalReal(copy, 9));
     }
     if (Status status = copy.status(); !status.ok()) return status;
     auto sets = m_trace.query(
-        "SELECT k.process_id, s.number, k.correlation, k.start_ns, k.duration_ns, k.memory_kind, k.bytes"
-        " FROM main.memory_set k JOIN main.stream s ON s.id = k.stream_id WHERE k.flags & 1 = 0 ORDER BY k.id");
+        "SELECT k.process_id, s.number, k.correlation, k.start_ns, k.duration_ns, k.memory_kind, k.bytes, b.gb_per_s"
+        " FROM main.memory_set k JOIN main.stream s ON s.id = k.stream_id"
+        " LEFT JOIN memory_set_bandwidth b ON b.memory_set_id = k.id WHERE k.flags & 1 = 0 ORDER BY k.id");
     if (!sets.ok()) return sets.error();
     Statement& set = sets.value();
     while (set.next()) {
-      add(set, WorkKind::Set, "Memset (" + std::string(memoryName(set.integer(5))) + ")", set.real(6));
+      add(set, WorkKind::Set, "Memset (" + std::string(memoryName(set.integer(5))) + ")", set.real(6),
+          optionalReal(set, 7));
     }
     return set.status();
   }

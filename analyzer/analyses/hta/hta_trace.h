@@ -33,7 +33,7 @@ struct Work {
   size_t name = 0;  // index into Run::names
   KernelType type = KernelType::Other;
   WorkKind kind = WorkKind::Kernel;
-  double bandwidth = 0;           // GB/s of copies and sets: bytes / duration
+  double bandwidth = 0;           // GB/s of copies and sets: the source's, else bytes / duration
   std::optional<int64_t> launch;  // us; start of the launching call, or of the source's first event
   // Of waits only.
   int64_t wait = 0;                     // CUpti_ActivitySynchronizationType

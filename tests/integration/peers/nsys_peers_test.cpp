@@ -100,6 +100,36 @@ TEST_F(NsysPeers, NsysAiFindsTheSameKernelsAndTimes) {
               unionMs("full_name LIKE '%nccl%'"), 0.2);
 }
 
+// An export that went through a trace and back: the program prints what it prints of the original.
+TEST_F(NsysPeers, NsysAiPrintsTheSameOfAnExportThatCameBack) {
+  const std::string program = findProgram("nsys-ai");
+  const char* traces = std::getenv("PLUMB_TEST_TRACES");
+  if (program.empty())
+    GTEST_SKIP() << "nsys-ai is not installed: pip install nsys-ai, and name its folder in PLUMB_PEERS";
+  if (traces == nullptr || *traces == 0) GTEST_SKIP() << "PLUMB_TEST_TRACES names no folder of recordings";
+  const std::string original = m_folder.file("original.sqlite"), imported = m_folder.file("imported.sqlite"),
+                    back = m_folder.file("back.sqlite");
+  fs::copy_file(fs::path(traces) / "nsys" / "h100_2gpu_video_before.sqlite", original);
+  fs::permissions(original, fs::perms::owner_write, fs::perm_options::add);
+  outputOf(PLUMB_BUILD_DIR "/bin/plumb", {"import", original, "-o", imported});
+  outputOf(PLUMB_BUILD_DIR "/bin/plumb", {"export", imported, "--format", "nsys", "-o", back});
+  const std::regex counts("Kernels: [0-9]+ .* NVTX: [0-9]+");
+  const auto countsIn = [&](const std::string& file) {
+    const std::string text = outputOf(program, {"info", file});
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(text, found, counts)) << text;
+    return found.str();
+  };
+  EXPECT_EQ(countsIn(back), countsIn(original));
+  const auto waitsIn = [&](const std::string& file) {
+    const std::string text = outputOf(program, {"skill", "run", "sync_cost_analysis", file});
+    const size_t first = text.find("Total Wall-Clock"), last = text.find("density)");
+    EXPECT_NE(last, std::string::npos) << text;
+    return text.substr(first, last - first);
+  };
+  EXPECT_EQ(waitsIn(back), waitsIn(original));
+}
+
 TEST_F(NsysPeers, NsysTuiFindsTheSameKernelsAndTimes) {
   const std::string program = findProgram("nsys-tui");
   if (program.empty())
@@ -143,7 +173,8 @@ with open(base + "_cuda_api_trace.csv", "w", newline="") as out:
     for (auto at = std::sregex_iterator(prv.begin(), prv.end(), pattern); at != std::sregex_iterator(); ++at) ++count;
     return count;
   };
-  EXPECT_EQ(countOf("63000006") + countOf("63000007"), m_trace->number("SELECT count(*) FROM kernels WHERE flags & 1 = 0"));
+  EXPECT_EQ(countOf("63000006") + countOf("63000007"),
+            m_trace->number("SELECT count(*) FROM kernels WHERE flags & 1 = 0"));
   EXPECT_EQ(countOf("63000000"), m_trace->number("SELECT count(*) FROM api_calls"));
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::test {
@@ -91,13 +93,29 @@ TEST(Copies, BySizeClass) {
     trace.addSet(rank.work(40, 10), 1 << 30);
   }
   Trace trace = valueOf(Trace::open(file.path()));
-  EXPECT_EQ(valueOf(totalCopies(trace, {}, false)).size(), 2u);
-  const auto bySize = valueOf(totalCopies(trace, {}, true));
+  EXPECT_EQ(valueOf(totalCopies(trace, {}, CopyGrouping::Kind)).size(), 2u);
+  const auto bySize = valueOf(totalCopies(trace, {}, CopyGrouping::Size));
   ASSERT_EQ(bySize.size(), 3u);
   EXPECT_STREQ(kSizeClasses[*bySize[0].sizeClass].name, "under 4 KiB");
   EXPECT_STREQ(kSizeClasses[*bySize[1].sizeClass].name, "1 to 16 MiB");
   EXPECT_STREQ(kSizeClasses[*bySize[2].sizeClass].name, "256 MiB and more");
   EXPECT_DOUBLE_EQ(bySize[0].fastest, 1e10);
+}
+
+TEST(Copies, ByDirectionAreThoseOfAllProcesses) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank first(trace), second(trace, 1);
+    trace.addCopy(first.work(0, 10), 100);
+    trace.addCopy(second.work(20, 30), 300);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  auto copies = valueOf(totalCopies(trace, {}, CopyGrouping::Direction));
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].bytes, 400);
+  EXPECT_EQ(copies[0].durations.statistics().total, 40);
+  EXPECT_DOUBLE_EQ(copies[0].sizes.statistics().median, 200);
 }
 
 TEST(Graphs, NodesCountAndTheWholeOnlyWithoutThem) {
@@ -150,6 +168,36 @@ TEST(Counters, FirstAndLastAreByTime) {
   EXPECT_DOUBLE_EQ(counters[0].last, 3);
   EXPECT_DOUBLE_EQ(counters[0].min, 2);
   EXPECT_EQ(counters[0].maxTime, TimePoint(100));
+}
+
+// What CUPTI's profiler read for each kernel is in the ranges that it made.
+TEST(Counters, OfCuptisProfilerAreByKernelToo) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    const std::string domain = std::to_string(trace.text("cuda_profiler_range")),
+                      name = std::to_string(trace.text("fadd.sum"));
+    for (const auto& [id, kernel, value] : {std::tuple{1, "gemm", 40}, {2, "gemm", 60}, {3, "relu", 7}}) {
+      trace.execute("INSERT INTO range(id, process_id, thread_id, start_ns, duration_ns, kind, depth, domain_id, name_id)"
+                    " VALUES(" + std::to_string(id) + "," + std::to_string(rank.process) + "," +
+                    std::to_string(rank.thread) + "," + std::to_string(10 * id) + ",10,'start_end',0," + domain + "," +
+                    std::to_string(trace.text(kernel)) + ")");
+      trace.execute("INSERT INTO range_payload VALUES(" + std::to_string(id) + "," + name + "," +
+                    std::to_string(value) + ")");
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto all = valueOf(totalCounters(trace, {}));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].count, 3);
+  EXPECT_DOUBLE_EQ(all[0].sum, 107);
+  EXPECT_EQ(all[0].range, std::nullopt);
+  const auto byKernel = valueOf(totalCounters(trace, {}, CounterGrouping::Range));
+  ASSERT_EQ(byKernel.size(), 2u);
+  EXPECT_EQ(trace.text(*byKernel[0].range), "gemm");
+  EXPECT_DOUBLE_EQ(byKernel[0].sum, 100);
+  EXPECT_EQ(trace.text(*byKernel[1].range), "relu");
 }
 
 }  // namespace

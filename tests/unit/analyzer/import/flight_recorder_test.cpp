@@ -197,6 +197,21 @@ TEST_F(FlightRecorderTest, DumpsOfTheFirstVersionsAreRead) {
             (Rows{{"12", "AllReduce", "3", "0"}}));
 }
 
+TEST_F(FlightRecorderTest, WhatNewerVersionsAddIsKeptOrNamed) {
+  Json value = dump(Json::array({entry(1, "nccl:all_reduce", "scheduled")}), 2, 0);
+  value["version"] = "2.10";
+  value["comm_lib_version"] = "2.27.5";
+  value["rank"] = 1;
+  value["nccl_comm_state"] = {{"0xab", {{"rank", 1}}}};
+  const Database& db = imported(pickled(value, 2));
+  EXPECT_EQ(db.rows("SELECT n.text, v.text FROM process_variable p JOIN string n ON n.id = p.name_id JOIN string v ON "
+                    "v.id = p.value_id WHERE n.text LIKE 'trace.%version' ORDER BY 1"),
+            (Rows{{"trace.comm_lib_version", "2.27.5"}, {"trace.nccl_version", "2.27.3"}, {"trace.version", "2.10"}}));
+  EXPECT_EQ(db.text("SELECT rank FROM process"), "1");
+  EXPECT_THAT(db.text("SELECT message FROM diagnostic WHERE code = 'members_not_stored'"),
+              testing::HasSubstr("nccl_comm_state"));
+}
+
 TEST_F(FlightRecorderTest, DamagedEntriesCostThemselves) {
   Json huge = entry(1, "nccl:all_reduce", "scheduled");
   huge["input_sizes"] = Json::array({Json::array({int64_t{1} << 62, int64_t{1} << 62}), -1, "x"});

@@ -148,6 +148,53 @@ TEST_F(SnapshotTest, AnnotationsBecomeRanges) {
             (Rows{{"step", "1000", "6000"}, {"late", "9000", "NULL"}}));
 }
 
+TEST_F(SnapshotTest, AnnotationsFromBeforeTheRingOfEventsBeginStay) {
+  Json value = snapshot(Json::array(), Json::array({event("alloc", 4096, 512, kT + 500)}));
+  value["external_annotations"] = {{{"name", "warm-up"}, {"stage", "START"}, {"time_us", kT}, {"device", 0}},
+                                   {{"name", "warm-up"}, {"stage", "END"}, {"time_us", kT + 100}, {"device", 0}}};
+  const Database& db = snapshotOf(value);
+  EXPECT_EQ(db.rows("SELECT name, start_ns, duration_ns FROM ranges"), (Rows{{"warm-up", "0", "100000"}}));
+  EXPECT_EQ(db.text("SELECT start_ns FROM allocation"), "500000");
+  EXPECT_EQ(m_result.notStored, 0u);
+}
+
+TEST_F(SnapshotTest, AnnotationsWithoutAPlaceAreCounted) {
+  Json untimed = event("alloc", 4096, 512, 0);
+  untimed.erase("time_us");
+  Json value = snapshot(Json::array(), Json::array({untimed}));
+  value["external_annotations"] = {{{"name", "step"}, {"stage", "START"}, {"time_us", kT}, {"device", 0}}};
+  const Database& db = snapshotOf(value);
+  EXPECT_EQ(db.number("SELECT sum(count) FROM diagnostic WHERE message LIKE '1 annotations%'"), 1);
+  EXPECT_EQ(m_result.events, 2u);
+  EXPECT_EQ(m_result.notStored, 1u);
+}
+
+// Actions that later versions add: what the user recorded is a mark, the rest is counted.
+TEST_F(SnapshotTest, NewerActionsAreMarksOrCounted) {
+  Json user = event("user_defined", 0, 0, kT + 5);
+  user["user_metadata"] = "checkpoint saved";
+  const Database& db = snapshotOf(snapshot(
+      Json::array(), Json::array({event("alloc", 4096, 512, kT), user, event("something_new", 0, 0, kT + 6)})));
+  EXPECT_EQ(db.rows("SELECT name, start_ns FROM ranges"), (Rows{{"checkpoint saved", "5000"}}));
+  EXPECT_EQ(db.text("SELECT count FROM diagnostic WHERE code = 'other_action'"), "1");
+}
+
+TEST_F(SnapshotTest, SettingsOfTheAllocatorAreKept) {
+  Json value = snapshot(Json::array(), Json::array({event("alloc", 4096, 512, kT)}));
+  value["allocator_settings"] = {{"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"},
+                                 {"max_split_size", -1},
+                                 {"expandable_segments", true},
+                                 {"roundup_power2_divisions", {{"1", 0}, {"64", 2}}}};
+  EXPECT_EQ(
+      snapshotOf(value).rows("SELECT n.text, v.text FROM process_variable p JOIN string n ON n.id = p.name_id "
+                             "JOIN string v ON v.id = p.value_id WHERE n.text LIKE 'trace.allocator%' ORDER BY 1"),
+      (Rows{{"trace.allocator_settings.PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"},
+            {"trace.allocator_settings.expandable_segments", "True"},
+            {"trace.allocator_settings.max_split_size", "-1"},
+            {"trace.allocator_settings.roundup_power2_divisions.1", "0"},
+            {"trace.allocator_settings.roundup_power2_divisions.64", "2"}}));
+}
+
 TEST_F(SnapshotTest, DamagedEventsCostThemselves) {
   const Database& db = snapshotOf(snapshot(
       Json::array({segment(4096, 2048, Json::array({block(4096, -1, "active_allocated", 1), 17, Json::object()})), 3}),

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "analyzer/analyses/breakdown.h"
+#include "analyzer/reports/reports.h"
+#include "analyzer/sqlext/sql_surface.h"
 #include "analyzer/trace/trace.h"
 #include "tests/unit/analyzer/import/nsys_support.h"
 
@@ -158,6 +160,29 @@ TEST_F(NsysRecordings, SummariesAreThoseOfNsysStats) {
   EXPECT_EQ(have, Line(sizes[0].begin(), sizes[0].end() - 1));
 }
 
+// The same tables by our reports, which count over all processes as nsys stats does.
+TEST_F(NsysRecordings, ReportsAreTheTablesOfNsysStats) {
+  open("a100_llm_2_7b");
+  const auto reports = findReports({});
+  ASSERT_TRUE(reports.ok());
+  ASSERT_TRUE(registerSqlSurface(*m_trace, reports.value()).ok());
+  compare("osrt_sum", "SELECT calls, total_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns, name FROM report_os_calls",
+          false);
+  compare("cuda_api_sum", "SELECT calls, total_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns, name FROM report_api",
+          false);
+  compare("cuda_gpu_mem_time_sum",
+          "SELECT calls, total_ns, avg_ns, median_ns, min_ns, max_ns, stddev_ns, '[CUDA memcpy Host-to-Device]' FROM "
+          "report_copies(NULL, NULL, NULL, NULL, NULL, 'direction')",
+          false);
+  const std::vector<Line> sizes = tableOf(m_nsys + "a100_llm_2_7b.nsys_stats.txt", "cuda_gpu_mem_size_sum");
+  const std::vector<Line> have = query(
+      "SELECT printf('%.3f', total_bytes / 1e6), calls, printf('%.3f', avg_bytes / 1e6), printf('%.3f', median_bytes / "
+      "1e6), printf('%.3f', min_bytes / 1e6), printf('%.3f', max_bytes / 1e6), printf('%.3f', stddev_bytes / 1e6) FROM "
+      "report_copies(NULL, NULL, NULL, NULL, NULL, 'direction')");
+  ASSERT_EQ(have.size(), sizes.size());
+  EXPECT_EQ(have[0], Line(sizes[0].begin(), sizes[0].end() - 1));
+}
+
 // Pairs of lines, Enter and Leave, of a CSV; cells hold no commas except in names.
 std::vector<Line> entersOf(const std::string& path, const std::string& trace) {
   std::ifstream file(path);
@@ -247,12 +272,17 @@ TEST_F(NsysRecordings, TheExportComesBackUnderItsOwnNames) {
           "SELECT start, \"end\", eventClass, globalTid / 16777216 % 16777216, globalTid % 16777216, correlationId, "
           "returnValue FROM "
           "CUPTI_ACTIVITY_KIND_RUNTIME",
-          "SELECT start, \"end\", streamId, correlationId, syncType FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"}) {
+          "SELECT start, \"end\", deviceId, streamId, correlationId, syncType FROM "
+          "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"}) {
       Rows before = source.rows(sql), after = trace.rows(sql);
       std::sort(before.begin(), before.end());
       std::sort(after.begin(), after.end());
       EXPECT_EQ(after.size(), before.size()) << sql;
       EXPECT_TRUE(after == before) << sql;
+    }
+    if (source.number("SELECT count(*) FROM sqlite_schema WHERE name = 'NVTX_EVENTS'") > 0) {
+      const std::string counts = "SELECT eventType, count(*) FROM NVTX_EVENTS GROUP BY 1 ORDER BY 1";
+      EXPECT_EQ(trace.rows(counts), source.rows(counts));
     }
   }
 }

@@ -21,9 +21,11 @@ namespace {
 
 class TraceLensTest : public ImportTest {
  protected:
-  Result<Trace> recording(const std::string& stem) {
+  Result<Trace> recording(const std::string& stem, const std::vector<std::string>& others = {}) {
     std::remove(output().c_str());
-    auto imported = import({stem + ".json.gz"});
+    std::vector<std::string> files = {stem + ".json.gz"};
+    files.insert(files.end(), others.begin(), others.end());
+    auto imported = import(files);
     if (!imported.ok()) return imported.error();
     return Trace::open(output());
   }
@@ -96,7 +98,7 @@ std::vector<std::string> cellsIn(const std::string& line) {
 TEST_F(TraceLensTest, MatrixProductsComeOut) {
   const char* folder = std::getenv("PLUMB_TEST_TRACES");
   if (folder == nullptr || *folder == 0) GTEST_SKIP() << "PLUMB_TEST_TRACES names no folder of recordings";
-  // Column of the CSV and of the table. The files that replay graphs take operators from other traces.
+  // Column of the CSV and of the table. The operators of a replayed graph are in the trace of its capture.
   const std::vector<std::pair<std::string, size_t>> kNumbers = {{"GFLOPS_first", 11},
                                                                 {"Data Moved (MB)_first", 12},
                                                                 {"FLOPS/Byte_first", 13},
@@ -117,10 +119,13 @@ TEST_F(TraceLensTest, MatrixProductsComeOut) {
                                                                 {"TFLOPS/s_std", 28},
                                                                 {"TFLOPS/s_min", 29},
                                                                 {"TFLOPS/s_max", 30}};
-  for (const char* name : {"h100_bert_small", "h100_image_classifier", "mi300_bert_small", "mi300_qwen05b"}) {
+  for (const std::string name :
+       {"h100_bert_small", "h100_image_classifier", "mi300_bert_small", "mi300_qwen05b", "vllm_decode_graphs"}) {
     SCOPED_TRACE(name);
     const std::string stem = std::string(folder) + "/kineto/" + name;
-    auto trace = recording(stem);
+    std::vector<std::string> captures;
+    if (name == "vllm_decode_graphs") captures.push_back(std::string(folder) + "/kineto/vllm_graph_capture.json.gz");
+    auto trace = recording(stem, captures);
     ASSERT_TRUE(trace.ok()) << trace.error().message;
     const auto found = traceLensGemmRows(trace.value(), {});
     ASSERT_TRUE(found.ok()) << found.error().message;
@@ -153,6 +158,20 @@ TEST_F(TraceLensTest, MatrixProductsComeOut) {
     EXPECT_EQ(count, found.value().size());
     EXPECT_GT(count, 0u);
   }
+}
+
+// Without the trace of the capture the report says how much it cannot name.
+TEST_F(TraceLensTest, ReplayedProductsWithoutACaptureAreCounted) {
+  const char* folder = std::getenv("PLUMB_TEST_TRACES");
+  if (folder == nullptr || *folder == 0) GTEST_SKIP() << "PLUMB_TEST_TRACES names no folder of recordings";
+  auto trace = recording(std::string(folder) + "/kineto/sglang_decode_graphs");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  const auto found = traceLensGemmRows(trace.value(), {});
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_EQ(found.value().size(), 1u);
+  const CellRow& row = found.value().front();
+  EXPECT_EQ(std::get<int64_t>(row[14]), 544);
+  EXPECT_NE(std::get<std::string>(row.back()).find("544 kernels of 1 graph launch"), std::string::npos);
 }
 
 TEST_F(TraceLensTest, KernelsComeOut) {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What torch.profiler wrote over the years and on different devices: every event is in a table, or counted by reason.
+#include <gmock/gmock.h>
+
+#include "tests/unit/analyzer/import/support.h"
+
+namespace plumb::test {
+namespace {
+
+using testing::HasSubstr;
+using Rows = std::vector<Database::Row>;
+
+class GenerationsTest : public ImportTest {
+ protected:
+  // Of events that have a row each: all but counters, arrows and [memory] events.
+  [[nodiscard]] static uint64_t rowsOf(const Database& db) {
+    return static_cast<uint64_t>(db.number(
+        "SELECT (SELECT count(*) FROM kernel) + (SELECT count(*) FROM memory_copy) + (SELECT count(*) FROM "
+        "memory_set) + (SELECT count(*) FROM api_call) + (SELECT count(*) FROM operator) + (SELECT count(*) FROM "
+        "python_call) + (SELECT count(*) FROM range) + (SELECT count(*) FROM synchronization)"));
+  }
+  [[nodiscard]] std::string messageOf(const Database& db, const std::string& code) const {
+    return db.text("SELECT message FROM diagnostic WHERE code = '" + code + "'");
+  }
+};
+
+std::string gpuEvent(const std::string& category, const std::string& name, const std::string& args) {
+  return R"({"ph": "X", "cat": ")" + category + R"(", "name": ")" + name +
+         R"(", "pid": 0, "tid": 3, "ts": 10, "dur": 5, "args": {)" + args + "}}";
+}
+
+TEST_F(GenerationsTest, AutogradProfilersOwnExportTellsKernelsByPid) {
+  const Database& db = imported(R"([
+    {"name": "aten::mm", "ph": "X", "ts": 10.5, "dur": 20, "tid": 1, "pid": "CPU functions", "args": {}},
+    {"name": "gemm", "ph": "s", "ts": 10.5, "tid": 1, "pid": "CPU functions", "id": 1, "cat": "cpu_to_cuda", "args": {}},
+    {"name": "gemm", "ph": "f", "ts": 15, "tid": 0, "pid": "CUDA functions", "id": 1, "cat": "cpu_to_cuda", "args": {}},
+    {"name": "gemm", "ph": "X", "ts": 15, "dur": 4, "tid": 0, "pid": "CUDA functions", "args": {}}])");
+  EXPECT_EQ(db.rows("SELECT name, duration_ns, device FROM kernels"), (Rows{{"gemm", "4000", "0"}}));
+  EXPECT_EQ(db.rows("SELECT name, duration_ns FROM operators"), (Rows{{"aten::mm", "20000"}}));
+  EXPECT_EQ(db.number("SELECT count(*) FROM process"), 1);
+  EXPECT_EQ(db.number("SELECT count(*) FROM flow"), 1);
+  EXPECT_EQ(m_result.notStored, 0u);
+}
+
+TEST_F(GenerationsTest, RocmsTracersNameCopiesInTheirOwnWay) {
+  const std::string place = R"("device": 2, "stream": 0, "correlation": )";
+  const Database& db =
+      imported(traceOf({gpuEvent("gpu_memcpy", "CopyHostToDevice", place + R"(1, "bytes": 64)"),
+                        gpuEvent("gpu_memcpy", "CopyDeviceToHost", place + R"(2, "bytes": 64)"),
+                        gpuEvent("gpu_memcpy", "MEMORY_COPY_DEVICE_TO_DEVICE", place + R"(3, "bytes": 64)"),
+                        gpuEvent("gpu_memset", "FillBuffer", place + R"(4, "bytes": 64)"),
+                        hostEvent("cuda_runtime", "hipMemcpyWithStream", "1", "2", R"({"correlation": 1})")}));
+  EXPECT_EQ(db.rows("SELECT copy_kind FROM copies ORDER BY id"), (Rows{{"HtoD"}, {"DtoH"}, {"DtoD"}}));
+  EXPECT_EQ(rowsOf(db) + m_result.notStored, m_result.events);
+}
+
+TEST_F(GenerationsTest, XpusHaveQueuesAndTheirOwnWords) {
+  const Database& db = imported(
+      traceOf({hostEvent("xpu_runtime", "urEnqueueKernelLaunch", "1", "2", R"({"correlation": 7})"),
+               hostEvent("xpu_driver", "zeCommandListAppendLaunchKernel", "1", "1", R"({"correlation": 7})"),
+               gpuEvent("kernel", "at::native::xpu::Add", R"("device": 0, "correlation": 7, "sycl queue": "0x55")"),
+               gpuEvent("gpu_memcpy", "Memcpy M2D", R"("device": 0, "correlation": 8, "bytes": 4)"),
+               gpuEvent("xpu_sync", "Stream Sync", R"("device": 0, "correlation": 9)")}));
+  EXPECT_EQ(db.rows("SELECT layer, name FROM api_calls ORDER BY id"),
+            (Rows{{"runtime", "urEnqueueKernelLaunch"}, {"driver", "zeCommandListAppendLaunchKernel"}}));
+  EXPECT_EQ(db.text("SELECT stream FROM kernels"), "3") << "the tid stands for it";
+  EXPECT_EQ(db.text("SELECT copy_kind FROM copies"), "HtoD");
+  EXPECT_EQ(db.number("SELECT kind FROM synchronization"), 3);
+  EXPECT_EQ(rowsOf(db) + m_result.notStored, m_result.events);
+}
+
+TEST_F(GenerationsTest, MtiasEventsOnTheDeviceAreRangesOfTheirOwn) {
+  const Database& db = imported(traceOf(
+      {hostEvent("mtia_runtime", "runFunction - job_prep_and_submit_for_execution", "1", "2", R"({"correlation": 5})"),
+       gpuEvent("kernel", "fb_mm", R"("device": 0, "stream": 4, "correlation": 5)"),
+       gpuEvent("mtia_ccp_events", "Kernel Execution", R"("device": 0)"),
+       R"({"ph": "C", "cat": "mtia_counters", "name": "SRAM", "pid": 0, "tid": 0, "ts": 4, "args": {"bytes": 12}})"}));
+  EXPECT_EQ(db.rows("SELECT name, kind FROM ranges"), (Rows{{"Kernel Execution", "start_end"}}));
+  EXPECT_EQ(db.text("SELECT value FROM counter_sample"), "12.0");
+  EXPECT_EQ(rowsOf(db) + 1 + m_result.notStored, m_result.events);
+}
+
+TEST_F(GenerationsTest, CategoriesOfTheFutureAreRanges) {
+  const Database& db =
+      imported(traceOf({hostEvent("cpu_op", "aten::add", "1", "9"), hostEvent("collective_comm", "reduce", "2", "3"),
+                        hostEvent("brand_new", "thing", "3", "1", R"({"why": "not"})")}));
+  EXPECT_EQ(db.rows("SELECT domain, name FROM ranges ORDER BY id"),
+            (Rows{{"collective_comm", "reduce"}, {"brand_new", "thing"}}));
+  EXPECT_EQ(rowsOf(db), m_result.events);
+}
+
+// Nothing is wrong in silence: what a GPU event lacks is counted, with the place of the first.
+TEST_F(GenerationsTest, GpuEventsWithoutDurationNameOrPlaceAreSaid) {
+  const std::string place = R"("device": 0, "stream": 7, "correlation": )";
+  const std::string whole = gpuEvent("kernel", "good", place + "1");
+  const Database& db = imported(traceOf(
+      {whole,
+       R"({"ph": "X", "cat": "kernel", "name": "endless", "pid": 0, "tid": 7, "ts": 30, "args": {)" + place + "2}}",
+       R"({"ph": "X", "cat": "kernel", "pid": 0, "tid": 7, "ts": 40, "dur": 1, "args": {)" + place + "3}}",
+       R"({"ph": "X", "cat": "gpu_memcpy", "name": "", "pid": 0, "tid": 7, "ts": 50, "dur": 1, "args": {)" + place +
+           "4}}",
+       R"({"ph": "X", "cat": "kernel", "name": "nowhere", "pid": "gpu", "tid": "t", "ts": 60, "dur": 1, "args": {}})",
+       R"({"ph": "X", "cat": "cpu_op", "pid": 9, "tid": 9, "ts": 70, "args": {}})"}));
+  EXPECT_EQ(db.rows("SELECT name, flags FROM kernels WHERE name = 'endless'"), (Rows{{"endless", "1"}}));
+  EXPECT_EQ(
+      db.rows("SELECT code, count FROM diagnostic WHERE code IN ('no_gpu_duration', 'no_gpu_name', 'no_place', "
+              "'no_duration', 'no_name') ORDER BY code"),
+      (Rows{
+          {"no_duration", "1"}, {"no_gpu_duration", "1"}, {"no_gpu_name", "2"}, {"no_name", "1"}, {"no_place", "1"}}));
+  const size_t second = traceOf({whole}).find(whole) + whole.size() + 2;
+  EXPECT_THAT(messageOf(db, "no_gpu_duration"), HasSubstr("byte " + std::to_string(second)));
+  EXPECT_EQ(rowsOf(db), m_result.events);
+}
+
+// A source that keeps microseconds knows a copy's bandwidth better than its duration does.
+TEST_F(GenerationsTest, BandwidthIsKeptWhereTheDurationLostIt) {
+  const std::string place = R"("device": 0, "stream": 7, "bytes": 1000, "correlation": )";
+  const std::string bandwidth = R"j(, "memory bandwidth (GB/s)": )j";
+  const Database& db =
+      imported(traceOf({gpuEvent("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", place + "1" + bandwidth + "0.2"),
+                        gpuEvent("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", place + "2" + bandwidth + "0.19"),
+                        gpuEvent("gpu_memset", "Memset (Device)", place + "3" + bandwidth + "0.21"),
+                        gpuEvent("gpu_memset", "Memset (Device)", place + "4")}));
+  EXPECT_EQ(db.rows("SELECT memory_copy_id, gb_per_s FROM memory_copy_bandwidth"), (Rows{{"2", "0.19"}}));
+  EXPECT_EQ(db.rows("SELECT memory_set_id, gb_per_s FROM memory_set_bandwidth"), (Rows{{"1", "0.21"}}));
+}
+
+}  // namespace
+}  // namespace plumb::test
