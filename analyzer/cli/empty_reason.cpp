@@ -16,21 +16,24 @@ namespace {
 
 // What a report is made of, told by words of its SQL: the first kind that has a word in it.
 struct Source {
-  std::array<const char*, 4> words;
+  std::array<const char*, 5> words;
   const char* table;
   const char* what;
   const char* lane;  // the plugin that records it
 };
 constexpr Source kSources[] = {
-    {{"collective", "communicator", "straggler", "communication_matrix"}, "collective", "collective", "nccl"},
-    {{"allocation", "analysis_memory", "report_memory", "fragmentation"}, "allocation", "allocation", "memory"},
-    {{"memory_copy", "memory_set", "copies", nullptr}, "memory_copy", "copy", "cupti"},
-    {{"synchronization", nullptr, nullptr, nullptr}, "synchronization", "synchronization", "cupti"},
-    {{"counter", nullptr, nullptr, nullptr}, "counter_sample", "counter", "cupti"},
-    {{"operator", nullptr, nullptr, nullptr}, "operator", "operator", ""},
-    {{"api_call", nullptr, nullptr, nullptr}, "api_call", "API call", "cupti"},
-    {{" range ", " ranges ", "analysis_ranges", "analysis_steps"}, "range", "range", "nvtx"},
-    {{"kernel", "analysis_", nullptr, nullptr}, "kernel", "kernel", "cupti"},
+    {{"collective", "communicator", "straggler", "communication_matrix", nullptr}, "collective", "collective", "nccl"},
+    {{"allocation", "analysis_memory", "report_memory", "fragmentation", nullptr},
+     "allocation",
+     "allocation",
+     "memory"},
+    {{"memory_copy", "memory_set", "copies", nullptr, nullptr}, "memory_copy", "copy", "cupti"},
+    {{"synchronization", nullptr, nullptr, nullptr, nullptr}, "synchronization", "synchronization", "cupti"},
+    {{"counter", nullptr, nullptr, nullptr, nullptr}, "counter_sample", "counter", "cupti"},
+    {{"operator", nullptr, nullptr, nullptr, nullptr}, "operator", "operator", ""},
+    {{"api_call", nullptr, nullptr, nullptr, nullptr}, "api_call", "API call", "cupti"},
+    {{" range ", " ranges ", "analysis_ranges", "analysis_steps", "report_steps"}, "range", "range", "nvtx"},
+    {{"kernel", "analysis_", nullptr, nullptr, nullptr}, "kernel", "kernel", "cupti"},
 };
 
 const Source* sourceOf(const std::string& sql) {

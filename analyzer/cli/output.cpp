@@ -77,6 +77,10 @@ std::string tableCell(const Statement& row, int column, const std::string& unit)
   if (isNumber && unit == "%") return formatPercent(row.real(column));
   if (isNumber && unit == "bytes/s") return formatPerSecond(row.real(column), "B");
   if (isNumber && unit == "FLOP/s") return formatPerSecond(row.real(column), "FLOP");
+  if (isNumber && unit == "FLOP") {
+    const std::string perSecond = formatPerSecond(row.real(column), "FLOP");
+    return perSecond.substr(0, perSecond.size() - 2);
+  }
   if (type == ValueType::Real) return fmt::format("{:.6g}", row.real(column));
   return escaped(plainCell(row, column));
 }
@@ -334,7 +338,9 @@ TableFit fitBlock(const BlockReader& reader, const TextRows& block, const std::v
     column.isShown = block.isShown[i];
     for (const auto& row : block.cells) column.width = std::max(column.width, width(row[i]));
   }
-  return fitTable(columns, most);
+  TableFit fit = fitTable(columns, most);
+  if (most == SIZE_MAX) fit.longest.assign(names.size(), SIZE_MAX);  // later blocks may have longer texts
+  return fit;
 }
 
 // A table whose lines have at most so many characters, and what that cost.

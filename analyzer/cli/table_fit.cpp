@@ -34,6 +34,7 @@ int importanceOf(const FitColumn& column, bool hasRank) {
   if (name.starts_with("max") || has("_max_") || name.starts_with("best") || name.starts_with("largest")) return 5;
   if (has("median")) return 6;
   if (std::ranges::find(kMain, name) != kMain.end()) return kNever;
+  if (name.ends_with("_pct")) return 9;
   return column.isText ? 8 : 7;
 }
 

@@ -20,8 +20,8 @@ struct TableFit {
 };
 
 // Long texts are cut first, down to 24 characters, then the columns that say least are left out: spread, the pid beside
-// a rank, where a number comes from, extremes, means, medians, then from the right, but never what a row is about or
-// its main number. Of what is left texts are cut further. Pure.
+// a rank, where a number comes from, extremes, means, medians, then from the right numbers, texts and shares, but never
+// what a row is about or its main number. Of what is left texts are cut further. Pure.
 [[nodiscard]] TableFit fitTable(const std::vector<FitColumn>& columns, size_t most);
 
 // Characters of a line on standard output: of the terminal, COLUMNS, or 160.

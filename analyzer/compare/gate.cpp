@@ -66,8 +66,9 @@ std::string_view unitOf(std::string_view column) {
   return column == "bytes" || column.ends_with("_bytes") ? "bytes" : "";
 }
 bool isName(std::string_view column) {
-  if (column.empty() || std::isdigit(static_cast<unsigned char>(column.front())) != 0) return false;
-  return std::ranges::all_of(column, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  const auto isWord = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return !column.empty() && std::isdigit(static_cast<unsigned char>(column.front())) == 0 &&
+         std::ranges::all_of(column, isWord);
 }
 
 // "a = 1, b = x"

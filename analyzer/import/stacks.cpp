@@ -37,6 +37,19 @@ std::string placeOf(const Frame& frame) {
   return fmt::format("{}:{} {}", base, frame.line, frame.function);
 }
 
+// The innermost place of the user's code and who called it: many allocations share the innermost alone.
+std::string placesOf(const std::vector<Frame>& frames) {
+  constexpr int kMost = 3;
+  std::string text;
+  int count = 0;
+  for (const Frame& frame : frames) {
+    if (!isUsersCode(frame)) continue;
+    text += (count == 0 ? "" : " < ") + placeOf(frame);
+    if (++count == kMost) break;
+  }
+  return count == 0 ? placeOf(frames.front()) : text;
+}
+
 }  // namespace
 
 std::optional<int64_t> Stacks::idOf(const PlainValue* frames) {
@@ -58,8 +71,7 @@ std::optional<int64_t> Stacks::idOf(const PlainValue* frames) {
   const auto [same, isNewContent] = m_byContent.try_emplace(std::move(content), 0);
   if (isNewContent) {
     same->second = m_file.rows().nextId<schema::StackRow>();
-    const auto users = std::find_if(found.begin(), found.end(), isUsersCode);
-    const std::string name = placeOf(users == found.end() ? found.front() : *users);
+    const std::string name = placesOf(found);
     m_names.emplace(same->second, name);
     m_file.rows().insert(schema::StackRow{.id = same->second, .name_id = m_file.textId(name)});
     for (size_t i = 0; i < found.size(); ++i) {

@@ -16,11 +16,17 @@
 -- of_benchmark_pct (%): the first as a share of the second
 -- source: what was timed: kernel_gpu (the kernel, by the device's clock), kernel_cpu, collective_cpu (NCCL's event on the host: of its example profiler until the operation is enqueued, which is no transfer time), cuda_events
 -- reference_note: by size: why there is no benchmark, when some were imported
-WITH inside AS (
-  SELECT t.collective_id, t.duration_ns, t.busbw_bytes_per_s, t.source, c.operation_id, c.bytes, c.communicator_id, w.rank
-  FROM collective_timing t JOIN collective c ON c.id = t.collective_id
-       JOIN host_window(:rank, :step, :range, :from_ns, :to_ns) w
-         ON w.process_id = c.process_id AND c.start_ns >= w.start_ns AND c.start_ns < w.end_ns),
+-- Windows, which do not overlap, and records are merged in order of time.
+WITH merged AS (
+  SELECT process_id, start_ns, end_ns, NULL AS collective_id FROM host_window(:rank, :step, :range, :from_ns, :to_ns)
+  UNION ALL
+  SELECT c.process_id, c.start_ns, NULL, c.id FROM collective_timing t JOIN collective c ON c.id = t.collective_id),
+inside AS (
+  SELECT t.collective_id, t.duration_ns, t.busbw_bytes_per_s, t.source, c.operation_id, c.bytes, c.communicator_id, p.rank
+  FROM (SELECT *, max(end_ns) OVER (PARTITION BY process_id ORDER BY start_ns, collective_id IS NOT NULL) AS window_end FROM merged) m
+       JOIN collective_timing t ON t.collective_id = m.collective_id JOIN collective c ON c.id = t.collective_id
+       JOIN process p ON p.id = c.process_id
+  WHERE m.start_ns < m.window_end),
 named AS (
   SELECT CASE WHEN :by = 'rank' THEN i.rank END AS rank, o.text AS operation, i.duration_ns, i.busbw_bytes_per_s, i.source,
          CASE WHEN coalesce(:by, 'size') = 'size' THEN coalesce(cn.text, printf('0x%x', m.hash)) END AS communicator,

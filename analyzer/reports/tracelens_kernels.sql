@@ -46,4 +46,4 @@ SELECT n.rank, category AS op_category, op, name, stream, total_ns / 1e3 AS time
        min_ns / 1e3 AS min_us, max_ns / 1e3 AS max_us,
        100.0 * n.total_ns / nullif(sum(n.total_ns) OVER (PARTITION BY process_id), 0) AS kernels_pct,
        100.0 * n.total_ns / nullif((SELECT max(w.total_ns) FROM whole w WHERE w.rank IS n.rank), 0) AS total_pct
-FROM chosen n ORDER BY n.rank IS NULL, n.rank, process_id, n.total_ns DESC, name;
+FROM chosen n ORDER BY n.rank IS NULL, n.rank, process_id, n.total_ns DESC, name, op;

@@ -240,10 +240,11 @@ Result<QImage> renderMemory(const TraceData& data, const RenderOptions& options)
   QImage image = blank(width, height, theme);
   QPainter painter(&image);
   painter.setFont(baseFont());
-  QString subtitle =
-      QStringLiteral(
-          "live device allocations by what the program declared them to be, at the time of the host's calls · %1")
-          .arg(deviceText(data));
+  QString subtitle = QStringLiteral(
+                         "live device allocations by what the program declared them to be, else by who allocated them, "
+                         "at the time of the "
+                         "host's calls · %1")
+                         .arg(deviceText(data));
   if (left > 0) subtitle += QStringLiteral(" · %1 more ranks do not fit: use --rank or a larger --size").arg(left);
   const double head =
       paintTitle(painter, theme, QStringLiteral("Device memory of %1").arg(fileName(data.path)), subtitle, width);

@@ -6,6 +6,10 @@
 #include <QPolygonF>
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
+
+#include "gui/charts/memory_places.h"
 
 namespace plumb::gui {
 namespace {
@@ -79,20 +83,55 @@ void paintSteps(QPainter& painter, const MemoryScene& scene) {
   }
 }
 
-void paintStack(QPainter& painter, const MemoryScene& scene) {
+// What is painted one above the other, the lowest first.
+struct Band {
+  QString name;
+  QColor color;
+  std::function<double(const MemoryPoint&)> bytes;
+};
+
+std::vector<Band> bandsOf(const MemoryScene& scene) {
+  std::vector<Band> bands;
+  if (const auto places = MemoryPlaces::of(*scene.memory)) {
+    const auto shared = std::make_shared<const MemoryPlaces>(*places);
+    const size_t count = shared->places().size();
+    for (size_t i = 0; i < count; ++i) {
+      bands.push_back({toText(shared->places()[i].name), scene.theme.series(i), [shared, i](const MemoryPoint& point) {
+                         return static_cast<double>(shared->bytesAt(i, static_cast<double>(point.time.ns())));
+                       }});
+    }
+    bands.push_back({QStringLiteral("others, and freed before the peak"),
+                     scene.theme.memoryCategory(nameOf(MemoryCategory::Unattributed)),
+                     [shared, count](const MemoryPoint& point) {
+                       auto bytes = static_cast<double>(point.totalBytes);
+                       for (size_t i = 0; i < count; ++i)
+                         bytes -= static_cast<double>(shared->bytesAt(i, static_cast<double>(point.time.ns())));
+                       return std::max(bytes, 0.0);
+                     }});
+    return bands;
+  }
+  for (const MemoryCategory category : usedCategories(*scene.memory)) {
+    bands.push_back({toText(displayNameOf(category)), scene.theme.memoryCategory(nameOf(category)),
+                     [category](const MemoryPoint& point) {
+                       return static_cast<double>(point.bytes[static_cast<size_t>(category)]);
+                     }});
+  }
+  return bands;
+}
+
+void paintStack(QPainter& painter, const MemoryScene& scene, const std::vector<Band>& bands) {
   const QRectF plot = scene.plot();
   const auto columns = memoryColumns(*scene.memory, scene.scale(), static_cast<int>(plot.width()));
   for (size_t x = 0; x < columns.size(); ++x) {
     if (!columns[x]) continue;
     double bottom = plot.bottom();
     double sum = 0;
-    for (size_t c = 0; c < kMemoryCategoryCount; ++c) {
-      const auto bytes = static_cast<double>(columns[x]->bytes[c]);
+    for (const Band& band : bands) {
+      const double bytes = band.bytes(*columns[x]);
       if (bytes <= 0) continue;
       sum += bytes;
       const double top = toY(scene, sum);
-      painter.fillRect(QRectF(plot.left() + static_cast<double>(x), top, 1, bottom - top),
-                       scene.theme.memoryCategory(nameOf(static_cast<MemoryCategory>(c))));
+      painter.fillRect(QRectF(plot.left() + static_cast<double>(x), top, 1, bottom - top), band.color);
       bottom = top;
     }
   }
@@ -140,14 +179,13 @@ void paintPeak(QPainter& painter, const MemoryScene& scene) {
   paintTag(painter, scene, QPointF(x, toY(scene, static_cast<double>(peak.totalBytes))), text, scene.theme.marker);
 }
 
-// Category, value at the peak or at the hovered instant.
-void paintLegend(QPainter& painter, const MemoryScene& scene) {
+// Category or place, value at the peak or at the hovered instant.
+void paintLegend(QPainter& painter, const MemoryScene& scene, const std::vector<Band>& bands) {
   const QRectF plot = scene.plot();
   const MemoryPoint* shown = scene.hoverNs ? memoryAt(*scene.memory, *scene.hoverNs) : &scene.memory->peak;
   const double left = plot.right() + 18;
   const double right = scene.area.right();
-  const auto categories = usedCategories(*scene.memory);
-  const double line = std::clamp((plot.height() - 4) / static_cast<double>(categories.size() + 2), 13.0, 21.0);
+  const double line = std::clamp((plot.height() - 4) / static_cast<double>(bands.size() + 2), 13.0, 21.0);
   double y = plot.top() - 2;
   QFont bold = painter.font();
   const QFont plain = bold;
@@ -160,13 +198,16 @@ void paintLegend(QPainter& painter, const MemoryScene& scene) {
                                  : QStringLiteral("at the peak"));
   painter.setFont(plain);
   y += line;
-  for (const MemoryCategory category : categories) {
-    painter.fillRect(QRectF(left, y + (line - 11) / 2, 11, 11), scene.theme.memoryCategory(nameOf(category)));
+  const QFontMetricsF metrics(plain);
+  for (const Band& band : bands) {
+    painter.fillRect(QRectF(left, y + (line - 11) / 2, 11, 11), band.color);
     painter.setPen(scene.theme.text);
-    painter.drawText(QRectF(left + 18, y, right - left - 18, line), kLine, toText(displayNameOf(category)));
-    const auto bytes = shown ? static_cast<double>(shown->bytes[static_cast<size_t>(category)]) : 0;
-    painter.drawText(QRectF(left + 18, y, right - left - 18, line), kLine | static_cast<int>(Qt::AlignRight),
-                     formatBytes(bytes));
+    const QString bytes = formatBytes(shown ? band.bytes(*shown) : 0);
+    // The callers at the end tell places apart.
+    painter.drawText(
+        QRectF(left + 18, y, right - left - 18, line), kLine,
+        metrics.elidedText(band.name, Qt::ElideLeft, right - left - 18 - metrics.horizontalAdvance(bytes) - 8));
+    painter.drawText(QRectF(left + 18, y, right - left - 18, line), kLine | static_cast<int>(Qt::AlignRight), bytes);
     y += line;
   }
   painter.setPen(scene.theme.grid.darker(120));
@@ -303,7 +344,8 @@ void paintMemory(QPainter& painter, const MemoryScene& scene) {
   paintAxisTitle(painter, scene);
   painter.save();
   painter.setClipRect(plot, Qt::IntersectClip);
-  paintStack(painter, scene);
+  const std::vector<Band> bands = bandsOf(scene);
+  paintStack(painter, scene, bands);
   paintSteps(painter, scene);
   if (scene.measured) {
     QColor shade = scene.theme.accent;
@@ -319,7 +361,7 @@ void paintMemory(QPainter& painter, const MemoryScene& scene) {
   painter.drawLine(plot.bottomLeft(), plot.bottomRight());
   painter.drawLine(plot.topLeft(), plot.bottomLeft());
   paintPeak(painter, scene);
-  if (scene.withLegend) paintLegend(painter, scene);
+  if (scene.withLegend) paintLegend(painter, scene, bands);
 }
 
 }  // namespace plumb::gui

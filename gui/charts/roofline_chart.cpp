@@ -383,7 +383,7 @@ void paintRoofline(QPainter& painter, const RooflineScene& scene) {
   paintLegend(painter, scene);
   if (scene.roofline->points.empty()) {
     painter.setPen(scene.theme.text);
-    painter.drawText(plot.adjusted(plot.width() / 6, 0, -plot.width() / 6, 0), Qt::AlignCenter | Qt::TextWordWrap,
+    painter.drawText(plot.adjusted(plot.width() / 2, 0, -12, -12), Qt::AlignRight | Qt::AlignBottom | Qt::TextWordWrap,
                      QStringLiteral("No FLOPs are known: %1.").arg(toText(scene.roofline->howToKnowFlops)));
   }
   QStringList notes;

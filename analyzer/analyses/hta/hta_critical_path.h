@@ -33,7 +33,7 @@ struct CriticalPath {
 struct Region {
   std::optional<Annotation> annotation;
   std::optional<int64_t> step;
-  std::optional<TimePoint> from, to;
+  std::optional<TimePoint> from = {}, to = {};
 };
 
 [[nodiscard]] Result<std::vector<CriticalPath>> criticalPaths(Trace& trace, const Region& region,

@@ -200,6 +200,34 @@ TEST_F(Cli, ReportsAreLimitedAndGrouped) {
               HasSubstr("| what | n |\n|---|---:|\n| all | "));
 }
 
+TEST_F(Cli, ATableFitsTheLineAndSaysWhatItLeftOut) {
+  const Outcome narrow = plumb({"report", "kernels", sample()}, {{"COLUMNS", "80"}});
+  const size_t end = narrow.output.find("left out");
+  for (size_t at = 0; at < end;) {
+    const size_t next = std::min(narrow.output.find('\n', at), narrow.output.size());
+    if (next < end) EXPECT_LE(next - at, 80 + 16u) << "characters, of which µ and … are two or three bytes";
+    at = next + 1;
+  }
+  EXPECT_THAT(narrow.output, HasSubstr("--wide or --format csv has all"));
+  const Outcome wide = plumb({"report", "kernels", sample(), "--wide"}, {{"COLUMNS", "80"}});
+  EXPECT_THAT(wide.output, AllOf(HasSubstr("stddev"), Not(HasSubstr("to fit"))));
+}
+
+TEST_F(Cli, AGateSaysWhatItSkippedAndDidNotCompare) {
+  std::ofstream(path("gate.yaml")) << "rules:\n"
+                                      "  - {name: one, value: SELECT 1 AS n, max: 2}\n"
+                                      "  - {name: other, when: SELECT 0, value: SELECT 3, max: 2}\n";
+  const Outcome checked = plumb({"check", sample(), "--rules", path("gate.yaml"), "--baseline", sample()});
+  EXPECT_EQ(checked.exitCode, 0);
+  EXPECT_THAT(checked.output, AllOf(HasSubstr("pass  one: n = 1, wanted at most 2\n"), HasSubstr("skip  other: "),
+                                    HasSubstr("1 of 2 checks passed, 1 does not apply\n")));
+  EXPECT_THAT(checked.errors, HasSubstr("Nothing was compared with"));
+  std::ofstream(path("null.yaml"))
+      << "rules:\n  - {name: ops, value: SELECT max(cpu_self_ns) FROM report_ops WHERE name = 'none', max: 1}\n";
+  EXPECT_THAT(plumb({"check", sample(), "--rules", path("null.yaml")}).output,
+              HasSubstr("FAIL  ops: cannot say, because the value is NULL: SELECT max(cpu_self_ns)"));
+}
+
 TEST_F(Cli, QueryTakesParametersWithTheirTypes) {
   const auto row = json(
       plumb({"query", sample(), "SELECT typeof(:a) AS a, typeof(:b) AS b, typeof(@c) AS c, typeof($d) AS d, :e AS e",
@@ -384,6 +412,9 @@ TEST_F(Cli, HostileTextDoesNotReachTheTerminal) {
   }
   const auto rows = json(plumb({"query", path("evil.sqlite"), "SELECT name FROM kernels", "--format", "json"}));
   EXPECT_THAT(rows[0]["name"].get<std::string>(), HasSubstr("\x1b]0;owned"));  // data stays data
+  const auto several = json(plumb({"report", "kernels,health", path("evil.sqlite"), "--format", "json"}));
+  EXPECT_EQ(several.at("kernels").size(), 1u);
+  EXPECT_FALSE(several.at("health").empty());
 }
 
 TEST_F(Cli, WhatIsMissingIsSaid) {

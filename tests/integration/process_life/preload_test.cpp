@@ -123,6 +123,12 @@ TEST_F(Life, AScriptThatEndsWithExecGivesWayToWhatItExecutes) {
   EXPECT_THAT(recordings().front(), HasSubstr("/plumb-life_program-"));
 }
 
+TEST_F(Life, AWrapperGivesTheNameToWhatItStarts) {
+  EXPECT_EQ(run(preloaded({"timeout", "60", kProgram, "return"})).exitCode, 7);
+  ASSERT_EQ(recordings().size(), 1u);
+  EXPECT_THAT(recordings().front(), HasSubstr("/plumb-life_program-"));
+}
+
 TEST_F(Life, PlumbOutputNamesTheFile) {
   Command command = preloaded({kProgram, "return"});
   command.environment["PLUMB_OUTPUT"] = "mine.sqlite";

@@ -143,6 +143,9 @@ TEST(CollectiveReferences, ABenchmarkOfTheSameKindIsInterpolated) {
   EXPECT_NEAR(references.find("AllReduce", 8, 99'000)->busbwBytesPerSecond, 3000 / 2000e-9 * 1.75, 1);
   EXPECT_EQ(references.find("AllGather", 8, 2000)->source, "measured network roof");
   EXPECT_EQ(references.find("AllGather", 8, 2000)->busbwBytesPerSecond, 5e9);
+  EXPECT_EQ(references.whyNoBenchmark("AllReduce", 8), "");
+  EXPECT_EQ(references.whyNoBenchmark("AllReduce", 2), "nccl-tests measured this with 4, 8 ranks, not 2");
+  EXPECT_EQ(references.whyNoBenchmark("AllGather", 8), "nccl-tests measured only AllReduce");
 }
 
 TEST(CollectiveReferences, WithoutAnyThereIsNone) {

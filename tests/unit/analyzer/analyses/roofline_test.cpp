@@ -263,5 +263,30 @@ TEST_F(Roofline, MeasuredRoofsComeBeforeTheDatasheets) {
   EXPECT_EQ(devices.at(0).roof("fp8"), nullptr);
 }
 
+// What to do about unknown FLOPs and roofs follows from where the file comes from.
+TEST(Roofline, SaysHowToKnowWhatIsNotKnown) {
+  const auto hints = [](bool isImported, bool hasOperator) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      const OneRank rank(trace);
+      trace.addKernel(rank.work(0, 10), "relu");
+      if (isImported) trace.setMeta("imported_from", "x.json");
+      if (hasOperator) {
+        trace.execute("INSERT INTO operator(process_id, thread_id, start_ns, duration_ns, name_id) VALUES(" +
+                      std::to_string(rank.process) + ", " + std::to_string(rank.thread) + ", 0, 5, " +
+                      std::to_string(trace.text("aten::relu")) + ")");
+      }
+    }
+    Trace trace = valueOf(Trace::open(file.path()));
+    return valueOf(analyzeRoofline(trace)).at(0);
+  };
+  EXPECT_THAT(hints(true, true).howToKnowFlops, testing::HasSubstr("record_shapes=True"));
+  EXPECT_THAT(hints(true, false).howToKnowFlops, testing::HasSubstr("plumb record"));
+  EXPECT_THAT(hints(false, false).howToKnowFlops, testing::HasSubstr("NVTX payload"));
+  EXPECT_EQ(hints(true, false).howToKnowRoofs, "give it") << "this machine is not the one that was recorded";
+  EXPECT_THAT(hints(false, false).howToKnowRoofs, testing::HasSubstr("plumb calibrate"));
+}
+
 }  // namespace
 }  // namespace plumb::test
