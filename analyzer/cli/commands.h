@@ -91,6 +91,14 @@ struct MergeArguments {
 };
 [[nodiscard]] int runMerge(const MergeArguments& arguments);
 
+struct PackArguments {
+  std::string file, output;
+};
+// kFilesLeftOut: unpacked, but a part of the file is damaged.
+[[nodiscard]] int runPack(const PackArguments& arguments);
+// Finishes a file whose recorder was killed.
+[[nodiscard]] int runIndex(const std::string& file);
+
 [[nodiscard]] bool hasSibling(const char* program);
 // Becomes the program of that name beside this one; returns only when it cannot.
 [[nodiscard]] int becomeSibling(const char* program, const std::vector<std::string>& arguments);

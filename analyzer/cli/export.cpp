@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plumb export, plumb merge
+// plumb export, plumb merge, plumb pack, plumb index
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -18,10 +18,12 @@
 #include "analyzer/export/merge.h"
 #include "analyzer/export/nsys.h"
 #include "analyzer/export/output_file.h"
+#include "analyzer/export/pack.h"
 #include "analyzer/export/views.h"
-#include "analyzer/trace/staging.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/sqlext/sql_surface.h"
+#include "analyzer/trace/frame_index.h"
+#include "analyzer/trace/staging.h"
 
 namespace plumb::cli {
 namespace {
@@ -152,6 +154,28 @@ int runMerge(const MergeArguments& arguments) {
   fmt::print("{}: {} rows of {} files\n", escaped(arguments.output),
              formatCount(static_cast<int64_t>(merged.value().rows)), arguments.files.size());
   return kDone;
+}
+
+int runPack(const PackArguments& arguments) {
+  removeStagingsWhenInterrupted();
+  auto packed = exports::packTrace(arguments.file, arguments.output);
+  if (!packed.ok()) return complain(packed.error().message, kBadInput);
+  const exports::PackResult& result = packed.value();
+  for (const std::string& warning : result.warnings) (void)complain(warning, kDone);
+  fmt::print("{}: {:.1f} MB, of {:.1f} MB\n", escaped(arguments.output), static_cast<double>(result.bytesAfter) / 1e6,
+             static_cast<double>(result.bytesBefore) / 1e6);
+  return result.isWhole ? kDone : kFilesLeftOut;
+}
+
+int runIndex(const std::string& file) {
+  if (startsAsZstd(file)) {
+    return complain(
+        fmt::format("{} is compressed, so it can only be read: unpack it with `plumb pack {} -o NAME.sqlite`, then "
+                    "index that.",
+                    file, file),
+        kBadInput);
+  }
+  return becomeSibling("plumb-recorder", {"--finish", file});
 }
 
 }  // namespace plumb::cli

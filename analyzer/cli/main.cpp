@@ -72,6 +72,7 @@ struct Arguments {
   ImportArguments import;
   ExportArguments exporting;
   MergeArguments merge;
+  PackArguments pack;
   AdviseArguments advise;
   DiffArguments diff;
   CheckArguments check;
@@ -225,7 +226,7 @@ void describe(CLI::App& app, Arguments& arguments) {
 
   CLI::App* import = app.add_subcommand("import", "Make a trace file of other profilers' traces")->group(kFiles);
   import->add_option("FILE", arguments.import.files, "traces; several are the ranks of one run")->required();
-  import->add_option("-o,--output", arguments.import.output, "trace file to make")->required();
+  import->add_option("-o,--output", arguments.import.output, "trace file to make; NAME.zst is compressed")->required();
   import->add_flag("--sizes", arguments.import.sizes, "also print what each table and index takes of the file");
   import->add_option("--rank", arguments.import.ranks, "the files' ranks, in their order; else read from the traces")
       ->check(CLI::NonNegativeNumber)
@@ -264,8 +265,18 @@ void describe(CLI::App& app, Arguments& arguments) {
 
   CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);
   merge->add_option("FILE", arguments.merge.files, "trace files of one run")->required();
-  merge->add_option("-o,--output", arguments.merge.output, "trace file to make")->required();
+  merge->add_option("-o,--output", arguments.merge.output, "trace file to make; NAME.zst is compressed")->required();
   merge->footer("Example: plumb merge node0.sqlite node1.sqlite -o run.sqlite");
+
+  CLI::App* pack = app.add_subcommand("pack", "Compress a trace file, or unpack a compressed one")->group(kFiles);
+  pack->add_option("FILE", arguments.pack.file, "trace file")->required();
+  pack->add_option("-o,--output", arguments.pack.output, "trace file to make: NAME.zst is compressed, others are plain")
+      ->required();
+  pack->footer(
+      "Every command, the GUI and the Python package read a compressed file as it lies; `zstd -d` unpacks it, too. A\n"
+      "damaged one is unpacked as far as it can be read.\n"
+      "Exit code: 0 done, 3 unpacked without what is damaged, 2 the file cannot be used.\n"
+      "Example: plumb pack run.sqlite -o run.sqlite.zst");
 
   CLI::App* index =
       app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes")->group(kFiles);
@@ -285,7 +296,8 @@ int runParsed(const CLI::App& app, Arguments& arguments) {
   if (app.got_subcommand("import")) return runImport(arguments.import);
   if (app.got_subcommand("export")) return runExport(arguments.exporting);
   if (app.got_subcommand("merge")) return runMerge(arguments.merge);
-  if (app.got_subcommand("index")) return becomeSibling("plumb-recorder", {"--finish", arguments.indexFile});
+  if (app.got_subcommand("pack")) return runPack(arguments.pack);
+  if (app.got_subcommand("index")) return runIndex(arguments.indexFile);
   if (arguments.list) return listReports(arguments.report.folders);
   if (arguments.report.name.empty())
     return complain("Name a report: plumb report NAME FILE. `plumb report --list` lists them.", kBadInput);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "analyzer/trace/compress.h"
 #include "collector/schema/kernel_name.h"
 #include "collector/schema/schema.h"
 #include "collector/schema/utf8.h"
@@ -115,9 +116,24 @@ Status TraceFile::publish() {
   std::string last(schema::indexesSql());
   last += "PRAGMA analysis_limit=400; ANALYZE;";
   if (const Status status = database().execute(last); !status.ok()) return failure(status.error().message);
-  m_rows.reset();
-  const Status published = m_staging.publishFile(false);
+  const Status published = isCompressedName(m_path) ? publishCompressed() : publishPlain();
   return published.ok() ? published : failure(published.error().message);
+}
+
+Status TraceFile::publishPlain() {
+  m_rows.reset();
+  return m_staging.publishFile(false);
+}
+
+// By way of a copy without gaps, in which every table lies in one piece.
+Status TraceFile::publishCompressed() {
+  auto copy = Staging::file(m_path, "compacting");
+  if (!copy.ok()) return copy.error();
+  if (Status copied = database().execute(copyStatement(copy.value().path())); !copied.ok()) return copied;
+  m_rows.reset();
+  std::error_code ignored;
+  std::filesystem::resize_file(m_staging.path(), 0, ignored);  // its place on the disk is for the others
+  return plumb::publishCompressed(copy.value().path(), m_path);
 }
 
 }  // namespace plumb::import

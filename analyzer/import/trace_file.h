@@ -30,7 +30,7 @@ struct TableSize {
 
 class TraceFile {
  public:
-  // Refuses a name that is taken.
+  // Refuses a name that is taken. A file NAME.zst will be compressed (analyzer/trace/compressed_file.h).
   [[nodiscard]] static Result<TraceFile> create(const std::string& path);
   // An unpublished file is removed.
   [[nodiscard]] RowPipe& rows() noexcept { return *m_rows; }
@@ -58,6 +58,8 @@ class TraceFile {
 
   TraceFile(std::string path, Staging staging, std::unique_ptr<RowPipe> rows);
   [[nodiscard]] Error failure(const std::string& what) const;
+  [[nodiscard]] Status publishPlain();
+  [[nodiscard]] Status publishCompressed();
 
   std::string m_path;
   Staging m_staging;  // goes after the connection to it

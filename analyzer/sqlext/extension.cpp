@@ -8,9 +8,11 @@
 #include <string>
 
 #include "analyzer/sqlext/sql_surface.h"
+#include "analyzer/trace/compressed_file.h"
 #include "analyzer/trace/connection_state.h"
 #include "analyzer/trace/functions.h"
 #include "analyzer/trace/trace.h"
+#include "analyzer/trace/zstd_vfs.h"
 
 SQLITE_EXTENSION_INIT1
 
@@ -26,6 +28,21 @@ int complain(char** message, const std::string& text) {
 }
 
 void giveNothing(sqlite3_context* context, int, sqlite3_value**) { sqlite3_result_null(context); }
+
+// plumb_file_problem(path): why a compressed file cannot be read where it lies, NULL when nothing is known against it.
+// SQLite has no words for it.
+void giveFileProblem(sqlite3_context* context, int, sqlite3_value** arguments) {
+  const auto* path = reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
+  if (!path) return sqlite3_result_null(context);
+  try {
+    const auto file = CompressedFile::open(path);
+    const std::string problem = file.ok() ? file.value()->problem() : file.error().message;
+    if (problem.empty()) return sqlite3_result_null(context);
+    sqlite3_result_text(context, problem.c_str(), static_cast<int>(problem.size()), SQLITE_TRANSIENT);
+  } catch (const std::exception&) {
+    sqlite3_result_error_nomem(context);
+  }
+}
 
 // The trace lives as long as the connection: SQLite lets go of it, as the context of a function, at the connection's
 // end.
@@ -53,6 +70,14 @@ int addTo(sqlite3* connection, char** message) {
   }
   if (const Status added = registerSqlSurface(trace, reports.value()); !added.ok())
     return complain(message, added.error().message);
+  const int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+  if (const int result = sqlite3_create_function_v2(connection, "plumb_file_problem", 1, flags, nullptr,
+                                                    giveFileProblem, nullptr, nullptr, nullptr);
+      result != SQLITE_OK) {
+    return result;
+  }
+  // The last step, because this library must stay once SQLite knows the VFS.
+  if (const int result = registerZstdVfs(); result != SQLITE_OK) return result;
   // Another connection may load it again; unloading a library that others run in is not worth its dangers.
   return SQLITE_OK_LOAD_PERMANENTLY;
 }

@@ -15,9 +15,11 @@
 #include <system_error>
 #include <utility>
 
+#include "analyzer/trace/compressed_file.h"
 #include "analyzer/trace/connection_state.h"
 #include "analyzer/trace/functions.h"
 #include "analyzer/trace/sqlite_api.h"
+#include "analyzer/trace/zstd_vfs.h"
 #include "collector/schema/schema.h"
 
 namespace plumb {
@@ -82,6 +84,12 @@ std::string sentence(sqlite3* handle, const std::string& file) {
       return fmt::format("{} is not a Plumbline file: it is not an SQLite database.", file);
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
+      if (isCompressed(handle)) {
+        return fmt::format(
+            "{} is damaged ({}); what is readable can be saved with: plumb pack {} -o part.sqlite && "
+            "sqlite3 part.sqlite .recover | sqlite3 rescued.sqlite",
+            file, detail, file);
+      }
       return fmt::format(
           "{} is damaged ({}); what is readable can be saved with: sqlite3 {} .recover | sqlite3 rescued.sqlite", file,
           detail, file);
@@ -96,6 +104,7 @@ std::string sentence(sqlite3* handle, const std::string& file) {
           "{} cannot be opened ({}): check that you may read it and, while it is being recorded, write in its folder.",
           file, detail);
     case SQLITE_IOERR:
+      if (std::string problem = compressedFileProblem(handle); !problem.empty()) return problem;
       return fmt::format("{} cannot be read ({}, {}).", file, detail, sqlite3_errstr(code));
     case SQLITE_READONLY:
     case SQLITE_AUTH:
@@ -125,8 +134,10 @@ int errorOffset([[maybe_unused]] sqlite3* handle) {
   return -1;
 }
 
+enum class FileKind { Plain, Log, Compressed };
+
 // What can be said before SQLite is asked.
-Result<bool> looksLikeLog(const std::string& path) {
+Result<FileKind> kindOf(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
@@ -143,11 +154,15 @@ Result<bool> looksLikeLog(const std::string& path) {
   file.read(header.data(), header.size());
   const auto length = static_cast<size_t>(file.gcount());
   if (length == 0) return Error{fmt::format("{} is empty (0 bytes): nothing was recorded into it.", path)};
+  if (isZstdData(std::string_view(header.data(), length))) {
+    auto compressed = CompressedFile::open(path);
+    return compressed.ok() ? Result<FileKind>(FileKind::Compressed) : compressed.error();
+  }
   if (std::string_view(header.data(), std::min(length, kMagic.size())) != kMagic.substr(0, length)) {
     return Error{fmt::format("{} is not a Plumbline file: it is not an SQLite database.", path)};
   }
   if (length < kHeaderBytes) return Error{fmt::format("{} is damaged: it ends after {} bytes.", path, length)};
-  return header[kWriteVersionOffset] == 2;
+  return header[kWriteVersionOffset] == 2 ? FileKind::Log : FileKind::Plain;
 }
 
 bool hasContent(const std::string& path) {
@@ -246,15 +261,19 @@ void Database::Closer::operator()(sqlite3* handle) const {
 Error Database::errorHere() const { return Error{sentence(m_handle.get(), m_path)}; }
 
 Result<Database> Database::connect(const std::string& path, std::chrono::milliseconds busyTimeout) {
-  auto log = looksLikeLog(path);
-  if (!log.ok()) return log.error();
+  auto kind = kindOf(path);
+  if (!kind.ok()) return kind.error();
+  const bool isCompressed = kind.value() == FileKind::Compressed;
+  if (isCompressed && registerZstdVfs() != SQLITE_OK)
+    return Error{fmt::format("SQLite cannot read {} compressed.", path)};
   // A file in log mode needs its -shm file, which a reader creates if it must. Without a log beside it and with no
   // right to create files there, nobody is writing it either: then, and only then, the file is read as it stands.
-  const bool immutable = log.value() && !hasContent(path + "-wal") && !folderIsWritable(path);
+  const bool immutable = kind.value() == FileKind::Log && !hasContent(path + "-wal") && !folderIsWritable(path);
   sqlite3* raw = nullptr;
   const int opened =
       sqlite3_open_v2(uriOf(path, immutable).c_str(), &raw,
-                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                      isCompressed ? kZstdVfs : nullptr);
   Database database(std::unique_ptr<sqlite3, Closer>(raw), path);
   if (opened != SQLITE_OK) return database.errorHere();
   sqlite3_busy_timeout(raw, static_cast<int>(busyTimeout.count()));

@@ -42,6 +42,12 @@ Result<std::string> checkOutput(const std::string& file, bool force) {
     return Error{fmt::format("Cannot write {}: the folder {} does not exist. Make it, or choose another with -o FILE.",
                              path.string(), folder.string())};
   }
+  if (path.extension() == ".zst") {
+    return Error{
+        fmt::format("Cannot write {}: a recording is written uncompressed. Record to another name with -o FILE, "
+                    "then `plumb pack FILE -o {}`.",
+                    path.string(), file)};
+  }
   if (fs::is_directory(path, error)) {
     return Error{fmt::format("Cannot write {}: it is a folder. Give a file with -o FILE.", path.string())};
   }

@@ -200,8 +200,8 @@ void MainWindow::updateMeasure() {
 }
 
 void MainWindow::chooseFile() {
-  const QString path =
-      QFileDialog::getOpenFileName(this, tr("Open a recording"), {}, tr("Recordings (*.sqlite *.db);;All files (*)"));
+  const QString path = QFileDialog::getOpenFileName(this, tr("Open a recording"), {},
+                                                    tr("Recordings (*.sqlite *.db *.sqlite.zst);;All files (*)"));
   if (!path.isEmpty()) open(path);
 }
 

@@ -2,12 +2,14 @@
 """Who answers queries: Python's sqlite3 with libplumb_sql.so, or else the program `plumb`."""
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import pathlib
 import sqlite3
 import subprocess
-from typing import Any, List, Mapping, Optional, Protocol, Sequence, Tuple, Union
+from typing import Any, Callable, List, Mapping, Optional, Protocol, Sequence, Tuple, Union
 
 from ._table import Table
 
@@ -25,8 +27,17 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
+def _is_compressed(path: pathlib.Path) -> bool:
+    """Zstandard data: a frame, or a skippable one."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    return start == b"\x28\xb5\x2f\xfd" or (start[:1] != b"" and 0x50 <= start[0] <= 0x5F and start[1:] == b"\x2a\x4d\x18")
+
+
 def _uri(path: pathlib.Path) -> str:
     uri = path.resolve().as_uri() + "?mode=ro"
+    if _is_compressed(path):
+        return uri + "&vfs=plumb_zstd"
     with path.open("rb") as file:
         header = file.read(100)
     log = path.with_name(path.name + "-wal")
@@ -49,12 +60,34 @@ def _sentence(error: BaseException) -> str:
     return str(error)
 
 
+def _load(connection: sqlite3.Connection, library: pathlib.Path) -> None:
+    connection.enable_load_extension(True)
+    connection.load_extension(str(library.resolve()))
+    connection.enable_load_extension(False)
+
+
+def _problem(file: pathlib.Path, library: pathlib.Path) -> Optional[str]:
+    """Why a compressed file cannot be read; None when nothing is known against it. Makes the library known to SQLite."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        _load(connection, library)
+        row = connection.execute("SELECT plumb_file_problem(?)", (str(file.resolve()),)).fetchone()
+    return row[0]
+
+
 class Library:
     """sqlite3 with libplumb_sql.so. Bytes of a text that are not UTF-8 become U+FFFD."""
 
     def __init__(self, file: pathlib.Path, library: pathlib.Path) -> None:
+        self.connection: Optional[sqlite3.Connection] = None
+        # Who asks why reading a compressed file failed; SQLite has no words for it.
+        self._problem: Callable[[], Optional[str]] = lambda: None
         try:
-            self.connection: Optional[sqlite3.Connection] = sqlite3.connect(_uri(file), uri=True)
+            if _is_compressed(file):
+                self._problem = functools.partial(_problem, file, library)
+                problem = self._problem()
+                if problem:
+                    raise Error(problem)
+            self.connection = sqlite3.connect(_uri(file), uri=True)
         except (OSError, sqlite3.Error) as error:
             raise Error(f"{file} cannot be opened: {error}.") from error
         self.connection.text_factory = lambda text: text.decode("utf-8", "replace")
@@ -62,12 +95,11 @@ class Library:
             # A view of a stranger's file runs nothing but harmless functions.
             self.connection.execute("PRAGMA trusted_schema = OFF")
             self.connection.execute("PRAGMA cell_size_check = ON")
-            self.connection.enable_load_extension(True)
-            self.connection.load_extension(str(library.resolve()))
-            self.connection.enable_load_extension(False)
+            _load(self.connection, library)
         except _FAILURES as error:
+            problem = self._problem()
             self.close()
-            raise Error(f"{file} cannot be read: {_sentence(error)}.") from error
+            raise Error(problem or f"{file} cannot be read: {_sentence(error)}.") from error
 
     def query(self, sql: str, params: Parameters) -> Table:
         if self.connection is None:
@@ -76,7 +108,7 @@ class Library:
             cursor = self.connection.execute(sql, params)
             rows = cursor.fetchall()
         except _FAILURES as error:
-            raise Error(_sentence(error)) from error
+            raise Error(self._problem() or _sentence(error)) from error
         if cursor.description is None:
             raise Error("The statement gives no rows: a recording is opened for reading only.")
         return Table([column[0] for column in cursor.description], rows)

@@ -169,6 +169,25 @@ class Opening(WithSample):
             with self.assertRaisesRegex(plumbline.Error, part):
                 plumbline.open(path)
 
+    def test_compressed_recordings(self):
+        packed = pathlib.Path(self.folder.name) / "a run #1?.sqlite.zst"
+        program = pathlib.Path(os.environ["PLUMB_HOME"]) / "bin" / "plumb"
+        subprocess.run([program, "pack", self.file, "-o", packed], check=True, stdout=subprocess.DEVNULL)
+        with plumbline.open(self.file) as plain, plumbline.open(packed) as run:
+            self.assertEqual(run.report("kernels").tuples, plain.report("kernels").tuples)
+            self.assertEqual(run.query("SELECT * FROM kernel").tuples, plain.query("SELECT * FROM kernel").tuples)
+        cut = packed.with_name("cut.zst")
+        cut.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
+        with self.assertRaisesRegex(plumbline.Error, "ends early, at byte"):
+            plumbline.open(cut)
+        damaged = bytearray(packed.read_bytes())
+        damaged[len(damaged) // 2] ^= 0x40
+        cut.write_bytes(damaged)
+        with self.assertRaisesRegex(plumbline.Error, "is damaged in frame"):
+            with plumbline.open(cut) as run:
+                for (table,) in run.query("SELECT name FROM sqlite_schema WHERE rootpage > 0 AND type = 'table'").tuples:
+                    run.query(f"SELECT * FROM main.{table} NOT INDEXED")
+
     @unittest.skipUnless(LOADS_EXTENSIONS, "this Python's sqlite3 loads no extensions")
     def test_without_the_library_the_message_says_what_to_do(self):
         with self.assertRaisesRegex(plumbline.Error, "PLUMB_HOME"):

@@ -97,6 +97,17 @@ TEST_F(Extension, ExportsItsEntryPointsAloneAndBringsNoSqlite) {
   EXPECT_EQ(defined, (std::set<std::string>{"sqlite3_plumbsql_init", "sqlite3_extension_init"}));
 }
 
+TEST_F(Extension, OpensCompressedFilesByName) {
+  const std::string packed = m_folder.file("run.sqlite.zst");
+  ASSERT_EQ(runProgram({kPlumb, "pack", file(), "-o", packed}).exitCode, 0);
+  const std::string sql = "SELECT name, calls, total_ns FROM report_kernels(0) ORDER BY name";
+  const Outcome theirs = runProgram({"sqlite3", "-batch", "-bail", "-csv", "-header", ":memory:", ".load " + kLibrary,
+                                     ".open file:" + packed + "?vfs=plumb_zstd", ".load " + kLibrary, sql},
+                                    environment());
+  EXPECT_EQ(theirs.exitCode, 0) << theirs.errors;
+  expectSame(plumb(sql).output, theirs.output);
+}
+
 TEST_F(Extension, GivesWhatPlumbQueryGives) {
   for (const char* sql :
        {"SELECT * FROM report_kernels(0)", "SELECT * FROM report_steps", "SELECT rank, span_ns FROM analysis_breakdown",

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/export/pack.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "analyzer/trace/compress.h"
+#include "analyzer/trace/frame_index.h"
+#include "analyzer/trace/staging.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb::exports {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error cannotWrite(const std::string& output, const Error& why) {
+  return Error{fmt::format("Cannot write {}: {}.", output, why.message)};
+}
+
+Status compressTrace(Trace trace, const std::string& output) {
+  auto copy = Staging::file(output, "compacting");
+  if (!copy.ok()) return cannotWrite(output, copy.error());
+  // The trace is of no other use after this, so the guard that lets it only be read can go.
+  sqlite3* handle = trace.database().handle();
+  sqlite3_set_authorizer(handle, nullptr, nullptr);
+  sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 1);  // the copy
+  if (sqlite3_exec(handle, copyStatement(copy.value().path()).c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return Error{fmt::format("{} cannot be copied to {}: {}.", trace.path(), output, sqlite3_errmsg(handle))};
+  }
+  const Status published = publishCompressed(copy.value().path(), output);
+  return published.ok() ? published : cannotWrite(output, published.error());
+}
+
+Status unpackTrace(const std::string& file, const std::string& output, PackResult& result) {
+  auto staging = Staging::file(output, "unpacking");
+  if (!staging.ok()) return cannotWrite(output, staging.error());
+  auto unpacked = unpackFile(file, staging.value().path());
+  if (!unpacked.ok()) return unpacked.error();
+  result.warnings = std::move(unpacked.value().problems);
+  result.isWhole = result.warnings.empty();
+  const Status published = staging.value().publishFile(false);
+  return published.ok() ? published : cannotWrite(output, published.error());
+}
+
+}  // namespace
+
+Result<PackResult> packTrace(const std::string& file, const std::string& output) {
+  std::error_code failed;
+  if (fs::exists(output, failed)) {
+    return Error{fmt::format("The file {} exists already; name another one with -o, or remove it.", output)};
+  }
+  PackResult result;
+  result.bytesBefore = fs::file_size(file, failed);
+  Status done = Unit{};
+  if (isCompressedName(output)) {
+    auto trace = Trace::open(file);
+    if (!trace.ok()) return trace.error();
+    if (!trace.value().info().complete) {
+      result.warnings.push_back(fmt::format(
+          "{} is not complete (its recorder was killed or is still running): what it holds now is packed.", file));
+    }
+    done = compressTrace(std::move(trace).value(), output);
+  } else if (startsAsZstd(file)) {
+    done = unpackTrace(file, output, result);
+  } else if (auto trace = Trace::open(file); !trace.ok()) {
+    return trace.error();
+  } else {
+    return Error{fmt::format("{} is not compressed; name the output {}.zst to compress it.", file, output)};
+  }
+  if (!done.ok()) return done.error();
+  result.bytesAfter = fs::file_size(output, failed);
+  return result;
+}
+
+}  // namespace plumb::exports

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace file compressed, in which everything can be looked up where it lies (analyzer/trace/compressed_file.h), and
+// back.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collector/schema/result.h"
+
+namespace plumb::exports {
+
+struct PackResult {
+  uint64_t bytesBefore = 0, bytesAfter = 0;
+  bool isWhole = true;                // false: part of the input cannot be read
+  std::vector<std::string> warnings;  // for the user
+};
+
+// `output` must not exist. A NAME.zst becomes a compressed file, any other name a plain one of a compressed `file`; a
+// damaged one is unpacked as far as it can be read.
+[[nodiscard]] Result<PackResult> packTrace(const std::string& file, const std::string& output);
+
+}  // namespace plumb::exports
