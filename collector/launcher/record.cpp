@@ -133,7 +133,9 @@ void report(RecorderProcess& recorder, CommandRun& command, const Plan& plan, bo
     return;
   }
   if (summary.fixed.process_count == 0) {
-    say(fmt::format("nothing was recorded: no process of the command used CUDA, NVTX or NCCL. {} is empty.",
+    say(
+        fmt::format("nothing was recorded: no process of the command called CUDA, NVTX or NCCL in a way that reaches "
+                    "Plumbline. {} is empty.",
                     summary.file));
     return;
   }
