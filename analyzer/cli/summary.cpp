@@ -19,6 +19,7 @@
 #include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/analyses/top_kernels.h"
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/shares.h"
 #include "analyzer/cli/text.h"
@@ -273,7 +274,13 @@ Status writeCollectives(Page& page, Trace& trace) {
   auto analysis = analyzeCollectives(trace);
   if (!analysis.ok()) return analysis.error();
   const auto& groups = analysis.value().groups;
-  if (groups.empty()) return Unit{};
+  if (groups.empty()) {
+    if (const std::string reason = whyNoCollective(trace); !reason.empty()) {
+      page.heading("Collectives");
+      page.paragraph(reason);
+    }
+    return Unit{};
+  }
   page.heading("Collectives");
   TextTable table({"operation", "bytes", "ranks", "calls", "kernels", "median", "algbw", "busbw", "max skew"},
                   {kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight});
