@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory over time by category. The total is the live allocations of space 'device'; a category is the live
-// declared regions inside them (the innermost, latest declaration counts for a byte); what no region covers is
-// 'unattributed', which is also told apart by the category that its lifetime suggests (memory_inference.h); declared
-// and inferred bytes are never added up. Pinned and other spaces are counted apart and never belong to the peak;
+// declared regions inside them (the innermost, latest declaration counts for a byte; one that names a whole allocation
+// counts from the allocation on); what no region covers is 'unattributed', which is also told apart by the category that
+// its lifetime suggests (memory_inference.h); declared and inferred bytes are never added up. Pinned and other spaces are counted apart and never belong to the peak;
 // 'reserved' is what a caching allocator holds from the driver. A filter keeps the moments in the host windows of its
 // processes, the state at their starts included.
 #pragma once

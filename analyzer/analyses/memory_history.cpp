@@ -123,7 +123,11 @@ class Loader {
     for (MemoryBlock& block : memory.blocks) {
       const auto first = std::ranges::lower_bound(order, std::pair(block.address, block.start - kClockError), {}, key);
       if (first == order.end() || memory.regions[*first].address != block.address) continue;
-      if (!block.end || memory.regions[*first].start < *block.end) block.region = *first;
+      MemoryRegion& region = memory.regions[*first];
+      if (block.end && region.start >= *block.end) continue;
+      block.region = *first;
+      // Its name comes a moment after the allocation: it is what it is from the beginning.
+      if (region.bytes == block.bytes) region.start = std::min(region.start, block.start);
     }
   }
 

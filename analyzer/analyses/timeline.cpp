@@ -491,6 +491,11 @@ std::string valueText(std::string_view column, const Statement& s, int index) {
   return std::string(s.text(index));
 }
 
+// The value brings its unit, which may be another than the column's.
+std::string labelOf(const std::string& column) {
+  return endsWith(column, "_ns") ? column.substr(0, column.size() - 3) : column;
+}
+
 }  // namespace
 
 Result<Timeline> loadTimeline(Trace& trace, const Progress& progress) {
@@ -509,7 +514,7 @@ Result<std::vector<DetailField>> loadDetails(Trace& trace, SliceKind kind, int64
     for (int i = 0; i < statement.columnCount(); ++i) {
       if (statement.isNull(i)) continue;
       const std::string column(statement.columnName(i));
-      fields.push_back({column, valueText(column, statement, i)});
+      fields.push_back({labelOf(column), valueText(column, statement, i)});
     }
   }
   if (const Status status = statement.status(); !status.ok()) return status.error();

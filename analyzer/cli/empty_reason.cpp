@@ -91,9 +91,21 @@ std::string whyNothing(Trace& trace, const Source& source) {
 
 }  // namespace
 
+std::string whyNoCollective(Trace& trace) {
+  const auto largest = firstText(
+      trace, "SELECT max(n_ranks) FROM main.communicator HAVING NOT EXISTS (SELECT 1 FROM main.collective)", "");
+  if (largest != "1") return "";
+  return "No collective was recorded, because every communicator has one rank: NCCL launches no kernels for it, it "
+         "only "
+         "copies what has to move (see plumb report copies).";
+}
+
 std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& request) {
   const Source* source = sourceOf(statementOf(report));
   if (source && !hasRows(trace, source->table)) {
+    if (std::string_view(source->table) == "collective") {
+      if (std::string reason = whyNoCollective(trace); !reason.empty()) return reason;
+    }
     return fmt::format("No {} was recorded{}.", source->what, whyNothing(trace, *source));
   }
   const Filter& filter = request.filter;

@@ -18,6 +18,7 @@
 #include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/top_kernels.h"
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/shares.h"
 #include "analyzer/cli/summary_page.h"
@@ -227,7 +228,13 @@ Status writeCollectives(Page& page, Trace& trace) {
   auto analysis = analyzeCollectives(trace);
   if (!analysis.ok()) return analysis.error();
   const auto& groups = analysis.value().groups;
-  if (groups.empty()) return Unit{};
+  if (groups.empty()) {
+    if (const std::string reason = whyNoCollective(trace); !reason.empty()) {
+      page.heading("Collectives");
+      page.paragraph(reason);
+    }
+    return Unit{};
+  }
   page.heading("Collectives");
   TextTable table({"operation", "bytes", "ranks", "calls", "kernels", "median", "algbw", "busbw", "max skew"},
                   {kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight});

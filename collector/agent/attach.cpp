@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/agent/attach.h"
 
-#include <dlfcn.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -14,6 +13,7 @@
 #include <ctime>
 
 #include "collector/agent/config.h"
+#include "collector/agent/cuda_presence.h"
 #include "collector/agent/diagnose.h"
 #include "collector/agent/plugin_host.h"
 #include "collector/agent/publisher.h"
@@ -31,6 +31,8 @@ constinit std::atomic<uint32_t> s_attachingTid{0};
 constinit std::atomic<bool> s_exited{false};
 constinit bool s_everAttached = false;              // in this process or the one that it was forked from
 constinit std::atomic<bool> s_bindingAsked{false};  // CUPTI: a second try would only repeat the diagnostics
+constinit bool s_isForked = false;                  // and has not attached
+constinit bool s_ending = false;                    // attached only to say something
 constinit Connection s_connection;
 
 constexpr uint32_t kChorePeriodMs = 1000;
@@ -59,39 +61,41 @@ void publishClockPair() noexcept {
   publisher::publish(record);
 }
 
-bool isMapped(const char* soname) noexcept {
-  void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
-  if (library != nullptr) {
-    dlclose(library);
-  }
-  return library != nullptr;
-}
-
-bool cudaRuntimeMapped() noexcept { return isMapped("libcudart.so.13") || isMapped("libcudart.so.12"); }
-
 // The driver will not call InitializeInjection, or has done so before we were there.
 void bindWithoutInjection() noexcept {
-  if (!startup().cudaInjectionOurs && !s_bindingAsked.load() && !plugins::cudaBound() &&
+  if (!s_ending && !startup().cudaInjectionOurs && !s_bindingAsked.load() && !plugins::cudaBound() &&
       (isMapped("libcuda.so.1") || isMapped("libcupti.so.13") || isMapped("libcupti.so.12"))) {
     onCudaReady();
   }
 }
 
-// Nothing has called InitializeInjection up to the end: lets the plugins find out why, where that is safe.
+// Nothing has called InitializeInjection up to the end: says why, if the plugins have not done so.
 void explainMissingCuda() noexcept {
   if (plugins::cudaBound()) {
     return;
   }
-  if (s_bindingAsked.load()) {
-    // The plugins have said why.
-  } else if (!cudaRuntimeMapped()) {
-    diagnose(Severity::kInfo, "cupti", "no_cuda", 1,
-             "This process loaded no CUDA runtime: there is no GPU work to record.");
-  } else if (isMapped("libcuda.so.1")) {
-    diagnose(Severity::kInfo, "cupti", "cuda_not_used", 1,
-             "This process never initialised CUDA: there is no GPU work to record.");
-  } else {
-    (void)plugins::bindCuda();  // without a driver CUPTI only says no
+  if (!s_bindingAsked.load()) {
+    switch (cudaPresence()) {
+      case CudaPresence::kNoRuntime:
+        diagnose(Severity::kInfo, "cupti", "no_cuda", 1,
+                 "This process loaded no CUDA runtime: there is no GPU work to record.");
+        break;
+      case CudaPresence::kUnused:
+        diagnose(Severity::kInfo, "cupti", "cuda_not_used", 1,
+                 "This process never initialised CUDA: there is no GPU work to record.");
+        break;
+      case CudaPresence::kNoDriver:
+        diagnose(
+            Severity::kError, "cupti", "lane_off", 1,
+            "GPU work is not recorded: no NVIDIA driver is usable in this process (it loaded the CUDA runtime, and "
+            "there is no libcuda.so.1).");
+        break;
+      case CudaPresence::kDriverSilent:
+        diagnose(Severity::kWarning, "cupti", "lane_off", 1,
+                 "GPU work is not recorded: this process loaded the NVIDIA driver, but CUDA never became ready in it. "
+                 "Either no GPU is usable (see nvidia-smi and CUDA_VISIBLE_DEVICES), or CUDA was not used.");
+        break;
+    }
   }
   plugins::reportUnboundCuda();
 }
@@ -124,6 +128,7 @@ void onForkChild() {
   ticker::forgetParent();
   s_attachingTid.store(0);
   if (!s_everAttached) {
+    s_isForked = true;
     s_state.store(kIdle);
     return;
   }
@@ -188,7 +193,7 @@ bool attach() noexcept {
     plugins::loadAll();
     std::atexit(onExit);
   }
-  if (!ticker::start()) {
+  if (!s_ending && !ticker::start()) {
     diagnose(Severity::kWarning, "agent", "no_thread", 1,
              "The agent's thread could not be started: clocks and buffers are read only at the end.");
   }
@@ -210,6 +215,23 @@ bool waitForOther() noexcept {
   const KeepErrno keep;
   loadStartup();
   pthread_atfork(ticker::beforeFork, ticker::afterForkInParent, onForkChild);
+}
+
+// A process can use CUDA's runtime without anything calling us, because its driver does not work: it is the last moment
+// to say so. Without a thread: what the thread does at the end is done here.
+[[gnu::destructor]] void onUnload() {
+  if (s_state.load() != kIdle || s_isForked || startup().off) {
+    return;
+  }
+  const KeepErrno keep;
+  const CudaPresence presence = cudaPresence();
+  if (presence != CudaPresence::kNoDriver && presence != CudaPresence::kDriverSilent) {
+    return;
+  }
+  s_ending = true;
+  if (ensureAttached()) {
+    onExit();
+  }
 }
 
 }  // namespace

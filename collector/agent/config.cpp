@@ -141,18 +141,31 @@ bool preloadNamesUs(std::string_view preload) noexcept {
   return false;
 }
 
-// Short, so that the socket's address has room for it.
-void nameSession() noexcept {
+uint64_t hashOf(std::string_view text) noexcept {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+// Short, so that the socket's address has room for it. A shared one is found by others with the same parent and output.
+void nameSession(bool shared) noexcept {
   constexpr size_t kLongestFolder = 60;
   std::string_view folder = environmentText("TMPDIR");
   if (folder.empty() || folder.front() != '/' || folder.size() > kLongestFolder) {
     folder = "/tmp";
   }
+  TextBuffer name(s_startup.sessionDirectory);
+  if (shared) {
+    name.add(folder).add("/plumb-").addNumber(geteuid()).add("-").addNumber(static_cast<uint64_t>(getppid())).add("-");
+    name.addNumber(hashOf(s_startup.output), 16);
+    return;
+  }
   uint64_t random = 0;
   if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
     random = static_cast<uint64_t>(monotonicNowNs());
   }
-  TextBuffer name(s_startup.sessionDirectory);
   name.add(folder).add("/plumb-").addNumber(static_cast<uint64_t>(getpid())).add("-").addNumber(random, 16);
 }
 
@@ -212,8 +225,11 @@ void joinOrNameSession() noexcept {
   const std::string_view directory = environmentText(transport::kSessionVariable);
   if (directory.empty()) {
     s_startup.rootPid = getpid();
-    nameSession();
     nameOutput();
+    // Preloaded processes hand their session on. The ranks that an injection variable alone brings us into know nothing
+    // of each other, but are told the same file and have been started by the same process.
+    const bool isPreloaded = preloadNamesUs(environmentText("LD_PRELOAD"));
+    nameSession(!isPreloaded && !environmentText(transport::kOutputVariable).empty());
     return;
   }
   TextBuffer(s_startup.sessionDirectory).add(directory);

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +33,13 @@ constexpr std::chrono::seconds kPatience{60};
 void say(const std::string& sentence) {
   const std::string line = "plumb: " + sentence + "\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+// Texts of the linker and of the file system, which a terminal must not obey.
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
 }
 
 struct Plan {
@@ -132,8 +140,14 @@ void report(RecorderProcess& recorder, CommandRun& command, const Plan& plan, bo
   if (quiet) {
     return;
   }
+  std::istringstream lanesOff(summary.lanesOff);
+  for (std::string sentence; std::getline(lanesOff, sentence);) {
+    say(printable(sentence));
+  }
   if (summary.fixed.process_count == 0) {
-    say(fmt::format("nothing was recorded: no process of the command used CUDA, NVTX or NCCL. {} is empty.",
+    say(
+        fmt::format("nothing was recorded: no process of the command called CUDA, NVTX or NCCL in a way that reaches "
+                    "Plumbline. {} is empty.",
                     summary.file));
     return;
   }

@@ -144,11 +144,13 @@ void Connections::sendText(transport::MessageType type, const std::string& text)
   (void)transport::sendPacket(m_controller.get(), writer.finish());
 }
 
-void Connections::sendSummary(const transport::SummaryMessage& summary, const std::string& file) {
+void Connections::sendSummary(const transport::SummaryMessage& summary, const std::string& file,
+                              const std::string& lanesOff) {
   if (!hasController()) return;
   transport::MessageWriter writer(m_buffer);
   writer.begin(transport::MessageType::kSummary, summary);
   writer.text(file);
+  writer.text(lanesOff);
   (void)transport::sendPacket(m_controller.get(), writer.finish());
 }
 

@@ -49,7 +49,7 @@ class Connections {
   [[nodiscard]] bool finishRequested() const noexcept { return m_finishRequested; }
   // Tells the launcher, if there is one.
   void sendText(transport::MessageType type, const std::string& text);
-  void sendSummary(const transport::SummaryMessage& summary, const std::string& file);
+  void sendSummary(const transport::SummaryMessage& summary, const std::string& file, const std::string& lanesOff);
   [[nodiscard]] size_t openCount() const noexcept { return m_open.size(); }
 
  private:

@@ -190,6 +190,10 @@ Recording::Outcome Recording::finish() {
   }
   const std::string diagnostics = database.queryText("SELECT count(*) FROM diagnostic WHERE severity <> 'info'");
   m_outcome.diagnostics = diagnostics.empty() ? 0 : static_cast<uint32_t>(std::stoul(diagnostics));
+  m_outcome.lanesOff = database.queryText(
+      "SELECT group_concat(message, char(10)) FROM (SELECT replace(message, char(10), ' ') AS message FROM diagnostic"
+      " WHERE code IN ('plugin_failed', 'no_plugins', 'lane_off') AND severity <> 'info'"
+      " GROUP BY message ORDER BY min(id) LIMIT 8)");
   return m_outcome;
 }
 

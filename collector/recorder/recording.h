@@ -35,6 +35,7 @@ class Recording {
     uint64_t dropped = 0;
     uint32_t processes = 0;
     uint32_t diagnostics = 0;  // warnings and errors
+    std::string lanesOff;      // why lanes recorded nothing, a sentence a line
     std::string failure;       // one sentence when the file is not complete
   };
   // Takes what is left (of processes that still run, too) and completes the file.

@@ -141,7 +141,7 @@ int serve(const Options& options, Fd listener) {
   summary.dropped_count = outcome.dropped;
   summary.process_count = outcome.processes;
   summary.diagnostic_count = outcome.diagnostics;
-  server.connections().sendSummary(summary, recording.value()->path());
+  server.connections().sendSummary(summary, recording.value()->path(), outcome.lanesOff);
   return outcome.failure.empty() ? kExitDone : complain(outcome.failure, kExitIncomplete);
 }
 

@@ -105,6 +105,9 @@ Result<Summary> readSummary(std::span<const std::byte> packet) {
   if (!reader.take(summary.fixed) || summary.fixed.header.type != MessageType::kSummary || !reader.take(summary.file)) {
     return malformed("no summary");
   }
+  if (!reader.take(summary.lanesOff)) {
+    return malformed("no list of lanes");
+  }
   return summary;
 }
 

@@ -54,7 +54,7 @@ enum class MessageType : uint16_t {
   kFinish = 4,   // MessageHeader
   kReady = 5,    // MessageHeader, text: the file that is being written
   kRefused = 6,  // MessageHeader, text: one sentence for the user
-  kSummary = 7,  // SummaryMessage, text: the file
+  kSummary = 7,  // SummaryMessage, texts: the file; why lanes are off, a sentence a line
 };
 
 struct MessageHeader {
@@ -150,6 +150,7 @@ struct TextMessage {
 struct Summary {
   SummaryMessage fixed{};
   std::string file;
+  std::string lanesOff;  // a sentence a line
 };
 
 // The header of a packet whose size and version make sense.

@@ -4,6 +4,7 @@
 #include <QFontDatabase>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 #include "gui/app/command_line.h"
 #include "gui/app/main_window.h"
@@ -72,6 +73,13 @@ int main(int argc, char** argv) {
   QApplication::setApplicationName(QStringLiteral("plumb-gui"));
   plumb::gui::MainWindow window;
   window.show();
-  if (!commandLine.trace.isEmpty()) window.open(commandLine.trace);
+  if (!commandLine.trace.isEmpty()) {
+    // A file that was named and cannot be shown ends the program; one that is opened later only fills the window.
+    const auto refused = std::make_shared<QMetaObject::Connection>();
+    *refused = QObject::connect(&window, &plumb::gui::MainWindow::failed,
+                                [](const QString& message) { QCoreApplication::exit(fail(message.toStdString())); });
+    QObject::connect(&window, &plumb::gui::MainWindow::loaded, [refused] { QObject::disconnect(*refused); });
+    window.open(commandLine.trace);
+  }
   return QApplication::exec();
 }

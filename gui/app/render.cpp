@@ -306,6 +306,7 @@ void paintPointList(QPainter& painter, const DeviceRoofline& roofline, const The
       parts << QStringLiteral("%1B/s").arg(formatSi(*point.bytesPerSecond));
     else if (point.flopsPerSecond)
       parts << QStringLiteral("%1FLOP/s").arg(formatSi(*point.flopsPerSecond));
+    if (point.flops <= 0) parts << QStringLiteral("no FLOPs: not on the chart");
     if (!point.intensity) parts << QStringLiteral("bytes unknown");
     const std::string_view verdict = nameOf(point.verdict);
     parts << QString::fromUtf8(verdict.data(), static_cast<qsizetype>(verdict.size()));
@@ -332,10 +333,12 @@ Result<QImage> renderRoofline(const TraceData& data, const RenderOptions& option
   QPainter painter(&image);
   painter.setFont(baseFont());
   const Device* device = data.device(chosen->device);
-  const QString who = chosen->rank ? QStringLiteral("rank %1").arg(*chosen->rank) : QStringLiteral("the first process");
-  const QString subtitle = QStringLiteral("%1 (of %2 processes) · %3 · one mark for each operation and kernel")
+  const size_t processes = data.processes.size();
+  QString who = chosen->rank ? QStringLiteral("rank %1").arg(*chosen->rank) : QStringLiteral("the first process");
+  if (processes > 1) who += QStringLiteral(" of %1 processes").arg(processes);
+  if (processes == 1 && !chosen->rank) who = QStringLiteral("the only process");
+  const QString subtitle = QStringLiteral("%1 · %2 · one mark for each operation and kernel")
                                .arg(who)
-                               .arg(data.processes.size())
                                .arg(device ? toQString(device->name) : QStringLiteral("unknown device"));
   const double head =
       paintTitle(painter, theme, QStringLiteral("Roofline of %1").arg(fileName(data.path)), subtitle, size.width());

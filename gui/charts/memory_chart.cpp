@@ -17,7 +17,7 @@ namespace {
 constexpr double kAxisWidth = 78;
 constexpr double kLegendWidth = 236;
 constexpr double kTitleHeight = 24;
-constexpr double kTimeHeight = 24;
+constexpr double kTimeHeight = 40;  // marks and the axis' title
 constexpr int kLine = static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine);
 
 QString toText(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
@@ -25,6 +25,16 @@ QString toText(std::string_view text) { return QString::fromUtf8(text.data(), st
 double topOf(const MemoryScene& scene) {
   const double top = scene.topBytes > 0 ? scene.topBytes : static_cast<double>(scene.memory->peak.totalBytes) * 1.3;
   return std::max(top, 1.0);
+}
+
+// 1 MiB, not 1.00 MiB.
+QString tickText(double bytes) {
+  QStringList parts = formatBytes(bytes).split(' ');
+  if (parts.front().contains('.')) {
+    while (parts.front().endsWith('0')) parts.front().chop(1);
+    if (parts.front().endsWith('.')) parts.front().chop(1);
+  }
+  return bytes == 0 ? QStringLiteral("0") : parts.join(' ');
 }
 
 double toY(const MemoryScene& scene, double bytes) {
@@ -39,7 +49,7 @@ void paintAxes(QPainter& painter, const MemoryScene& scene) {
     painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
     painter.setPen(scene.theme.mutedText);
     painter.drawText(QRectF(scene.area.left(), y - 9, kAxisWidth - 8, 18), kLine | static_cast<int>(Qt::AlignRight),
-                     bytes == 0 ? QStringLiteral("0") : formatBytes(bytes));
+                     tickText(bytes));
   }
   const TimeScale scale = scene.scale();
   const QFontMetricsF metrics(painter.font());
@@ -55,9 +65,8 @@ void paintAxes(QPainter& painter, const MemoryScene& scene) {
 }
 
 void paintAxisTitle(QPainter& painter, const MemoryScene& scene) {
-  if (!scene.withLegend) return;
   painter.setPen(scene.theme.mutedText);
-  painter.drawText(QRectF(scene.plot().right() + 28, scene.plot().bottom() + 5, kLegendWidth - 28, 18), kLine,
+  painter.drawText(QRectF(scene.plot().left(), scene.plot().bottom() + 22, scene.plot().width(), 18), Qt::AlignCenter,
                    QStringLiteral("time since start"));
 }
 
@@ -291,11 +300,13 @@ std::vector<const MemoryPoint*> memoryColumns(const DeviceMemory& memory, const 
 std::vector<double> byteTicks(double top, int most) {
   double step = 1;
   while (top / step > most) step *= 2;
-  // 1, 2, 5, 10, 20, 50, 100, 200, 512 of a unit read better than 64, 128, 256.
+  // 5, 10, 20, 50, 100, 200 of a unit read better than 4, 8, 64, 128, but 1000 KiB is no MiB: across units the powers
+  // of two stay.
   double unit = 1;
   while (unit * 1024 <= step) unit *= 1024;
-  for (const double multiple : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1024.0}) {
-    if (top / (multiple * unit) <= most) {
+  if (top < unit * 1024) {
+    for (const double multiple : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0}) {
+      if (top / (multiple * unit) > most) continue;
       step = multiple * unit;
       break;
     }

@@ -43,7 +43,8 @@ struct MemoryScene {
 [[nodiscard]] std::vector<const MemoryPoint*> memoryColumns(const DeviceMemory& memory, const TimeScale& scale,
                                                             int width);
 
-// Round marks of a byte axis from 0 to about top: the step is 1, 2, 4, … times a power of 1024 or 2.
+// Round marks of a byte axis from 0 to about top: the step is 1, 2, 5, 10, … of the unit, or a power of two where the
+// axis goes beyond 1024 of it.
 [[nodiscard]] std::vector<double> byteTicks(double top, int most);
 
 // The categories that the recording uses, in stacking order.

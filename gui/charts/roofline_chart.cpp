@@ -399,6 +399,12 @@ void paintRoofline(QPainter& painter, const RooflineScene& scene) {
   if (known + unknown > 0)
     notes << QStringLiteral("FLOPs are known for %1 % of the compute kernels' time")
                  .arg(known / (known + unknown) * 100, 0, 'f', 0);
+  const auto absent = std::count_if(scene.roofline->points.begin(), scene.roofline->points.end(),
+                                    [&](const RooflinePoint& point) { return !scene.position(point); });
+  if (absent > 0)
+    notes << QStringLiteral("%1 without FLOPs or bytes %2 not on the chart")
+                 .arg(absent == 1 ? QStringLiteral("1 operation") : QStringLiteral("%1 operations").arg(absent),
+                      absent == 1 ? QStringLiteral("is") : QStringLiteral("are"));
   painter.setPen(scene.theme.mutedText);
   const QFontMetricsF metrics(painter.font());
   painter.drawText(

@@ -6,6 +6,7 @@
 #include <QListWidget>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/timeline/timeline_painter.h"
 
@@ -33,7 +34,7 @@ DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
   m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
   m_table->setAccessibleName(tr("Fields of the selected event"));
   m_links->setMaximumHeight(4 * (m_links->fontMetrics().height() + 6));
-  m_table->setWordWrap(false);
+  m_table->setWordWrap(true);
   m_links->setAccessibleName(tr("Linked events"));
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(m_title);
@@ -80,6 +81,7 @@ void DetailsPane::showSelection() {
               {tr("track"), toQString(all.track(*selection).label)}};
   if (slice.note) m_basics.emplace_back(tr("note"), toQString(all.names[slice.note]));
   m_fields.setFields(m_basics);
+  m_table->resizeRowsToContents();
 
   constexpr size_t kMostLinks = 200;
   m_linked = timeline::linkedSlices(all, *selection);
@@ -114,13 +116,17 @@ void DetailsPane::readFields(const timeline::Slice& slice) {
       [this](Result<Fields> loaded) {
         auto fields = m_basics;
         if (loaded.ok()) {
-          for (const timeline::DetailField& field : loaded.value())
-            fields.emplace_back(toQString(field.name), toQString(field.value));
+          for (const timeline::DetailField& field : loaded.value()) {
+            const QString name = toQString(field.name);
+            const bool known = std::ranges::any_of(m_basics, [&](const auto& basic) { return basic.first == name; });
+            if (!known) fields.emplace_back(name, toQString(field.value));
+          }
         } else {
           fields.emplace_back(tr("not read"), toQString(loaded.error().message));
         }
         m_fields.setFields(std::move(fields));
         m_table->resizeColumnToContents(FieldModel::kName);
+        m_table->resizeRowsToContents();
       });
 }
 

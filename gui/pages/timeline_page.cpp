@@ -37,7 +37,7 @@ TimelinePage::TimelinePage(ViewState& state, QWidget* parent)
   auto* hint = new QLabel(
       tr("wheel or W/S: zoom · drag or A/D: pan · F: fit selection · Home: fit all · drag on the ruler: measure"),
       this);
-  hint->setEnabled(false);
+  hint->setToolTip(hint->text());
   bar->addWidget(hint);
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(m_view);

@@ -63,6 +63,7 @@ TEST(MemoryChart, HasRoundByteMarks) {
   const double mib = 1024 * 1024;
   EXPECT_EQ(byteTicks(180 * mib, 5), (std::vector<double>{0, 50 * mib, 100 * mib, 150 * mib}));
   EXPECT_EQ(byteTicks(3, 5), (std::vector<double>{0, 1, 2, 3}));
+  EXPECT_EQ(byteTicks(2.1 * mib, 5), (std::vector<double>{0, 0.5 * mib, mib, 1.5 * mib, 2 * mib}));
   for (const double top : {1.0, 5e3, 7e7, 9e10, 3e12}) EXPECT_LE(byteTicks(top, 6).size(), 7u) << top;
 }
 

@@ -160,7 +160,7 @@ TEST(Details, GiveEveryFieldAndThePayload) {
                        [&](const DetailField& f) { return f.name == name && f.value == value; });
   };
   EXPECT_TRUE(has("name", "rms_norm"));
-  EXPECT_TRUE(has("duration_ns", "1.500 µs"));
+  EXPECT_TRUE(has("duration", "1.500 µs"));
   EXPECT_TRUE(has("payload: flops", "1024"));
 }
 

@@ -98,13 +98,15 @@ Progress trainSteps(const Options& options, Trainer& trainer, RunResult& result)
 
 // The lines for a comparison of precisions.
 void printComparison(const Options& options, const Trainer& trainer, const Progress& progress, const RunResult& result,
-                     size_t peak) {
+                     size_t trainingPeak) {
   fmt::print("\n{:<22} {}\n", "precision", precisionName(options.precision));
   fmt::print("{:<22} {:.3f} (median after {} steps of warm-up)\n", "ms/step", medianAfterWarmUp(progress.milliseconds),
              std::min<size_t>(kWarmUp, progress.milliseconds.size() > kWarmUp ? kWarmUp : 0));
   fmt::print("{:<22} {:.6f}\n", "last loss", progress.lastLoss);
   fmt::print("{:<22} {:.6f}\n", "evaluation loss (fp32)", result.evaluation);
-  fmt::print("{:<22} {} bytes\n", "peak memory", peak);
+  fmt::print("{:<22} {} bytes (up to the end of training)\n", "peak memory", trainingPeak);
+  if (const size_t whole = trainer.memory().atPeak().total(); whole != trainingPeak)
+    fmt::print("{:<22} {} bytes (with the comparisons after training)\n", "peak of the whole run", whole);
   if (trainer.scalesLoss()) {
     fmt::print("{:<22} {:.0f}\n", "final scale", trainer.scaler().scale());
     fmt::print("{:<22} {}\n", "skipped steps", trainer.scaler().skippedSteps());
@@ -136,12 +138,12 @@ int train(const Options& options) {
   RunResult result;
   if (options.mistake != Mistake::kHalfModel) result.evaluationBefore = trainer->evaluate();
   const Progress progress = trainSteps(options, *trainer, result);
-  const size_t peak = trainer->memory().atPeak().total();
+  const size_t trainingPeak = trainer->memory().atPeak().total();
   result.finalScale = trainer->scaler().scale();
   result.evaluation = trainer->evaluate();
   result.underflow = measureUnderflow(*trainer, options);
   result.types = trainer->types();
-  printComparison(options, *trainer, progress, result, peak);
+  printComparison(options, *trainer, progress, result, trainingPeak);
   if (const char* text = explanation(options.mistake)) fmt::print("\nWrong on purpose: {}\n", text);
   nn::Checks checks;
   check(options, result, checks);

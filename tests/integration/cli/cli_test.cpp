@@ -433,6 +433,16 @@ TEST_F(Cli, WhatIsMissingIsSaid) {
   EXPECT_TRUE(json(plumb({"report", "memory", path("empty.sqlite"), "--format", "json"})).empty());
 }
 
+TEST_F(Cli, ARunOfOneRankSaysWhyItHasNoCollectives) {
+  {
+    TraceBuilder trace(path("one.sqlite"));
+    trace.addCommunicator(trace.addRank(0), 17, 1, 0);
+  }
+  EXPECT_THAT(plumb({"summary", path("one.sqlite")}).output, HasSubstr("every communicator has one rank"));
+  EXPECT_THAT(plumb({"report", "collectives", path("one.sqlite")}).output,
+              HasSubstr("No collective was recorded, because every communicator has one rank"));
+}
+
 TEST_F(Cli, ARecordingInProgressCanBeRead) {
   makeSampleTrace(path("live.sqlite"), {.complete = false});
   sqlite3* writer = nullptr;

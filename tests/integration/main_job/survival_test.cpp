@@ -55,8 +55,8 @@ TEST(Survival, AKilledRankLosesNothingItHadPublished) {
   EXPECT_EQ(trace.text("PRAGMA integrity_check"), "ok");
   EXPECT_EQ(trace.text("SELECT ended FROM processes WHERE rank = 1"), "lost");
   EXPECT_EQ(trace.number("SELECT count(*) FROM diagnostics WHERE name = 'process_lost' AND rank = 1"), 1);
-  // Rank 0 had printed the end of step 60, so rank 1 had ended steps 0 to 59, and said so. Kernels are published when CUPTI is
-  // flushed, ten times a second.
+  // Rank 0 had printed the end of step 60, so rank 1 had ended steps 0 to 59, and said so. Kernels are published when
+  // CUPTI is flushed, ten times a second.
   EXPECT_GE(trace.number("SELECT count(*) FROM steps WHERE rank = 1 AND duration_ns IS NOT NULL"), 60);
   // The range in which it died is there, open.
   EXPECT_GE(trace.number("SELECT count(*) FROM ranges WHERE rank = 1 AND duration_ns IS NULL"), 1);
@@ -88,6 +88,28 @@ TEST(Survival, WithoutADriverTheHostLanesAreThereAndTheFileSaysWhyTheGpuLaneIsNo
     const Outcome summary = run({{kPlumb, "summary", file}, {}, {}, std::chrono::seconds(60)});
     EXPECT_EQ(summary.exitCode, 0);
     EXPECT_NE(summary.output.find("driver"), std::string::npos) << summary.output;
+  }
+}
+
+TEST(Survival, WithoutADriverAndWithoutMarksTheFileStillSaysWhyItIsEmpty) {
+  const std::vector<std::string> program = {PLUMB_BUILD_DIR "/tests/no_driver_program", "silent"};
+  if (!std::filesystem::exists(program.front())) GTEST_SKIP() << "NVIDIA's libcudart was not there at build time";
+  TemporaryFolder folder;
+  Command plain;
+  plain.arguments = program;
+  const Outcome without = run(plain);
+  if (without.output.find("devices: 0") == std::string::npos) GTEST_SKIP() << "this machine has a driver";
+  for (const bool preload : {false, true}) {
+    const std::string file = folder.file(preload ? "preload.sqlite" : "record.sqlite");
+    const Outcome with = run(preload ? preloadCommand(file, program) : recordCommand(file, program));
+    EXPECT_EQ(with.exitCode, without.exitCode);
+    EXPECT_EQ(with.output, without.output);
+    ASSERT_TRUE(waitUntilComplete(file));
+    Database trace(file);
+    EXPECT_EQ(trace.text("SELECT ended FROM processes"), "exit");
+    EXPECT_EQ(trace.number("SELECT count(*) FROM plugin WHERE name = 'cupti' AND state = 'off'"), 1);
+    const std::string why = trace.text("SELECT message FROM diagnostics WHERE lane = 'cupti' AND name = 'lane_off'");
+    EXPECT_NE(why.find("no NVIDIA driver is usable"), std::string::npos) << why;
   }
 }
 

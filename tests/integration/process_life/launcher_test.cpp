@@ -89,6 +89,21 @@ TEST_F(Record, SaysWhenThereWasNothingToRecord) {
   EXPECT_THAT(outcome.errors, HasSubstr("nothing was recorded"));
 }
 
+TEST_F(Record, SaysWhichPluginsAreOffAndWhy) {
+  std::filesystem::create_directory(file("broken"));
+  std::filesystem::copy(kPlugins, file("broken"));
+  std::ofstream(file("broken/nccl.so")) << "garbage";
+  Command command = record({"-o", "run.sqlite", kProgram, "return"});
+  command.environment["PLUMB_PLUGIN_DIR"] = file("broken");
+  const Outcome outcome = run(command);
+  EXPECT_EQ(outcome.exitCode, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("plumb: The plugin nccl is off: it cannot be loaded"));
+
+  command = record({"-o", "none.sqlite", kProgram, "return"});
+  command.environment["PLUMB_PLUGIN_DIR"] = file("gone");
+  EXPECT_THAT(run(command).errors, HasSubstr("plumb: No plugin was loaded, so nothing is recorded"));
+}
+
 TEST_F(Record, RefusesACommandThatDoesNotExist) {
   const Outcome outcome = run(record({"-o", "run.sqlite", "no-such-program"}));
   EXPECT_NE(outcome.exitCode, 0);

@@ -174,6 +174,18 @@ TEST_F(Life, NvtxAloneIsEnough) {
   EXPECT_EQ(onlyRecording().text("SELECT name FROM ranges"), "only");
 }
 
+// Ranks that a variable alone brings us into are told one file by one parent: they share it, as preloaded ones do.
+TEST_F(Life, ProcessesThatNvtxAloneBringsInShareTheFileTheyAreTold) {
+  const std::string start = "'" + kProgram + "' ";
+  Command command = plain({"bash", "-c", start + "return & " + start + "return & wait"});
+  command.environment["NVTX_INJECTION64_PATH"] = kAgent;
+  command.environment["PLUMB_OUTPUT"] = file("ranks.sqlite");
+  EXPECT_EQ(run(command).exitCode, 0);
+  const Database recording = onlyRecording();
+  EXPECT_EQ(recording.number("SELECT count(*) FROM process"), 2);
+  EXPECT_EQ(recording.number("SELECT count(*) FROM ranges WHERE name = 'only'"), 2);
+}
+
 TEST_F(Life, LoadsAfterThirtyLibrariesWithThreadLocalData) {
   for (int i = 0; i < 30; ++i) {
     std::filesystem::copy_file(PLUMB_BUILD_DIR "/tests/process_life/libtls_library.so",

@@ -77,6 +77,20 @@ TEST(Memory, ThePeakIsTakenAsItIsDeclaredNotAsItIsBorn) {
   EXPECT_EQ(memory.liveAtPeak[1].bytes, 40);
 }
 
+TEST(Memory, ANameOfAWholeAllocationHoldsFromItsBirth) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addAllocation({.process = rank.process, .device = rank.device, .startNs = 10, .address = 1000, .bytes = 100});
+    trace.addRegion(rank.process, 15, 1000, 100, "parameter/w");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const DeviceMemory memory = valueOf(analyzeMemory(trace)).devices.at(0);
+  ASSERT_FALSE(memory.points.empty());
+  for (const MemoryPoint& point : memory.points) EXPECT_EQ(point.bytes[kUnattributed], 0) << point.time.ns();
+}
+
 TEST(Memory, OtherSpacesDoNotBelongToThePeak) {
   const TraceFile file;
   {

@@ -27,7 +27,7 @@ TEST(AmpProgram, PrintsWhatAComparisonOfPrecisionsNeeds) {
   EXPECT_THAT(outcome.output, ContainsRegex("ms/step +[0-9.]+ \\(median after 5 steps of warm-up\\)"));
   EXPECT_THAT(outcome.output, ContainsRegex("last loss +[0-9.]+"));
   EXPECT_THAT(outcome.output, ContainsRegex("evaluation loss \\(fp32\\) +[0-9.]+"));
-  EXPECT_THAT(outcome.output, ContainsRegex("peak memory +[0-9]+ bytes"));
+  EXPECT_THAT(outcome.output, ContainsRegex("peak memory +[0-9]+ bytes \\(up to the end of training\\)"));
   EXPECT_THAT(outcome.output, ContainsRegex("final scale +[0-9]+"));
   EXPECT_THAT(outcome.output, ContainsRegex("skipped steps +[1-9]"));
   EXPECT_THAT(outcome.output, HasSubstr("skipped: a gradient is inf or nan"));
