@@ -226,7 +226,7 @@ Result<Collected> collectCalls(Trace& trace, const Operators& operators) {
     Missing& missing = result.missing[replay.process];
     ++missing.replays;
     for (const DeviceEvent* event : replay.work) {
-      if (event->table != WorkTable::Kernel) continue;
+      if (event->table != WorkKind::Kernel) continue;
       ++missing.kernels;
       missing.us += static_cast<double>((event->time.end - event->time.start).ns()) / 1000;
     }
