@@ -196,23 +196,22 @@ AnalysisRows copyRows(Trace& trace, const Filter& filter) {
   for (CopyTotals& copies : totals.value()) {
     const SampleStatistics times = copies.durations.statistics();
     const bool isSet = copies.copyKind == -1;
-    CellRow row{rankOf(trace, copies.process),
-                pidOf(trace, copies.process),
-                isWhole ? Cell(nullptr) : ordinalOf(trace, copies.device),
-                isSet ? textCell("set") : textCell(std::string("copy ") + copyKindName(copies.copyKind)),
-                copies.sourceKind ? textCell(memoryKindName(*copies.sourceKind)) : Cell(nullptr),
-                isWhole ? Cell(nullptr) : textCell(memoryKindName(copies.targetKind)),
-                isWhole ? Cell(nullptr) : Cell(int64_t{copies.isAsync}),
-                copies.sizeClass ? textCell(kSizeClasses[*copies.sizeClass].name) : Cell(nullptr),
-                times.count,
-                copies.bytes};
+    CellRow row{rankOf(trace, copies.process), pidOf(trace, copies.process)};
+    row.push_back(isWhole ? Cell(nullptr) : ordinalOf(trace, copies.device));
+    row.push_back(isSet ? textCell("set") : textCell(std::string("copy ") + copyKindName(copies.copyKind)));
+    row.push_back(copies.sourceKind ? textCell(memoryKindName(*copies.sourceKind)) : Cell(nullptr));
+    row.push_back(isWhole ? Cell(nullptr) : textCell(memoryKindName(copies.targetKind)));
+    row.push_back(isWhole ? Cell(nullptr) : Cell(int64_t{copies.isAsync}));
+    row.push_back(copies.sizeClass ? textCell(kSizeClasses[*copies.sizeClass].name) : Cell(nullptr));
+    append(row, {Cell(times.count), Cell(copies.bytes)});
     appendStatistics(row, copies.durations);
     const auto bandwidth =
         times.total > 0 ? std::optional(1e9 * static_cast<double>(copies.bytes) / static_cast<double>(times.total))
                         : std::nullopt;
     const SampleStatistics sizes = copies.sizes.statistics();
     append(row, {Cell(sizes.median), Cell(sizes.shortest), Cell(sizes.longest), cell(sizes.stddev)});
-    const auto link = isWhole ? std::nullopt : linkOf(roofs.value().of(trace, copies.process, copies.device), copies);
+    std::optional<Link> link;
+    if (!isWhole) link = linkOf(roofs.value().of(trace, copies.process, copies.device), copies);
     append(row, {cell(bandwidth), copies.fastest > 0 ? Cell(copies.fastest) : Cell(nullptr),
                  link ? Cell(link->perSecond) : Cell(nullptr), link ? Cell(link->source) : Cell(nullptr)});
     rows.push_back(std::move(row));

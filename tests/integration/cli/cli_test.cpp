@@ -49,7 +49,7 @@ TEST_F(Cli, SeveralReportsSayWhatEachSaysAlone) {
   const std::vector<std::string> names = {"breakdown", "overlap", "idle", "kernels", "launch"};
   std::string expected;
   for (const std::string& name : names) {
-    expected += (expected.empty() ? "# " : "\n# ") + name + "\n";
+    expected += (expected.empty() ? "# " : "\r\n# ") + name + "\r\n";
     expected += plumb({"report", name, sample(), "--format", "csv"}).output;
   }
   const Outcome together = plumb({"report", "breakdown,overlap,idle,kernels,launch", sample(), "--format", "csv"});
