@@ -107,6 +107,16 @@ TEST(CompareRuns, OfASlowerVariantSaysWhatIsSlowerAndByHowMuch) {
   EXPECT_EQ(comparison.rows.front().subject, Subject::Step);
 }
 
+TEST(CompareRuns, TheVerdictIsASentence) {
+  const std::vector<int64_t> a = {100, 103, 98, 101, 99, 102};
+  EXPECT_THAT(verdictSentence(compare({a}, {{121, 119, 120, 122, 118, 123}})),
+              testing::StartsWith("B is slower: +15.3 % per step (+0.02 ms, 95 % interval "));
+  EXPECT_THAT(verdictSentence(compare({a}, {{101, 99, 100, 102, 98, 103}})),
+              testing::StartsWith("No difference in the time per step is shown, because the interval spans zero: "));
+  EXPECT_THAT(verdictSentence(compare({{100}}, {{300}})), testing::EndsWith("are too few (3 are needed)."));
+  EXPECT_THAT(verdictSentence(compare({a, 1, "", false}, {a})), HasSubstr("because A has no steps"));
+}
+
 TEST(CompareRuns, TheOtherWayRoundIsFaster) {
   EXPECT_EQ(rowOf(compare({{200, 201, 199, 200}}, {{100, 101, 99, 100}}), Subject::Kernel, "gemm").verdict, "faster");
 }
