@@ -8,6 +8,7 @@ PLUMB_BENCH_PYTHON (./run bench makes one); what is missing is said. Real record
 """
 import os
 import pathlib
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -19,6 +20,7 @@ REPORTS_OF_HTA = ["breakdown", "overlap", "idle", "kernels", "launch"]
 NSYS_REPORTS = ["kernels", "copies", "api", "ranges", "launch", "breakdown", "idle", "synchronizations"]
 
 LARGEST_FOR_HTA = 1_000_000  # events: it loads these in about a minute
+SMALLEST_FOR_SIZES = 100_000  # bytes of gzip: below, the schema's own texts outweigh the events
 SKILL_LIMIT_S = 60
 NSYS_AI_SKILLS = ("top_kernels memory_transfers memory_bandwidth nvtx_kernel_map kernel_launch_overhead overlap_breakdown gpu_idle_gaps"
                   " sync_cost_analysis")
@@ -138,6 +140,27 @@ class Bench:
         if ratios:
             print(f"  {label}: median {statistics.median(r[0] for r in ratios):.2f} x, worst {max(ratios)[0]:.2f} x ({max(ratios)[1]})")
 
+    def sizes(self, label, source, folder, tables=12):
+        """Bytes per event of the tables and indexes, and the file, plain and compressed, over the gzip of its JSON."""
+        plain, packed = folder / "size.sqlite", folder / "size.sqlite.zst"
+        for target in (plain, packed):
+            target.unlink(missing_ok=True)
+        listing = subprocess.run([self.plumb, "import", source, "-o", plain, "--sizes"], capture_output=True, text=True, check=True).stdout
+        subprocess.run([self.plumb, "import", source, "-o", packed], capture_output=True, check=True)
+        events = int(re.search(r": (\d+) events", listing).group(1))
+        json_gz = source.stat().st_size
+        for kind, file in (("plain", plain), ("compressed", packed)):
+            size = file.stat().st_size
+            print(f"  {label}: {kind:<10} {size / events:6.1f} bytes an event = {size / json_gz:.2f} x the gzip of its JSON, indexes included")
+        rows = [line.split() for line in listing.splitlines()]
+        parts = [(row[0], row[1], float(row[5])) for row in rows if len(row) == 6 and row[1] in ("table", "index")]
+        if tables:
+            print(f"  {label}: bytes an event: " + ", ".join(f"{name} {each:.2f}" for name, _, each in parts[:tables]))
+        inner = sum(each for _, kind, each in parts if kind == "index")
+        print(f"  {label}: of the plain file, indexes {inner:.2f} bytes an event")
+        seconds = {file: min(self.report(",".join(REPORTS_OF_HTA), file) or 0 for _ in range(3)) for file in (plain, packed)}
+        print(f"  {label}: five reports on the compressed file {seconds[packed] / max(seconds[plain], 1e-9):.2f} x the time on the plain one")
+
     def against_nsys_ai(self, source, folder):
         """CPU time, not that of the clock: nsys-ai looks for a DuckDB extension on the network at each start."""
         tool = pathlib.Path(self.python).parent / "nsys-ai"
@@ -184,6 +207,9 @@ def main():
                 target = folder / "trace.sqlite"
                 bench.import_trace(source, target)
                 bench.against_hta(file, source, target)
+            for source in sorted((pathlib.Path(traces) / "kineto").glob("*.json.gz")):
+                if source.stat().st_size >= SMALLEST_FOR_SIZES:
+                    bench.sizes(source.name.removesuffix(".json.gz"), source, folder)
             for source in sorted((pathlib.Path(traces) / "nsys").glob("*.sqlite")):
                 bench.against_nsys_ai(source, folder)
         else:
@@ -194,6 +220,7 @@ def main():
             seconds = bench.import_trace(source, target)
             label = f"{size / 1e6:g} M events"
             print(f"  {label}: imported in {seconds:.1f} s, {target.stat().st_size / size:.0f} bytes an event")
+            bench.sizes(label, source, folder)
             if size <= LARGEST_FOR_HTA:
                 bench.against_hta(label, source, target)
             bench.against_scans(label, target)
