@@ -126,8 +126,13 @@ class Loader {
       MemoryRegion& region = memory.regions[*first];
       if (block.end && region.start >= *block.end) continue;
       block.region = *first;
-      // Its name comes a moment after the allocation: it is what it is from the beginning.
-      if (region.bytes == block.bytes) region.start = std::min(region.start, block.start);
+      // Its name comes a moment after the allocation and goes a moment before it: it is what it is all its life.
+      if (region.bytes != block.bytes) continue;
+      region.start = std::min(region.start, block.start);
+      const auto next = std::next(first);
+      const bool isRenamed = block.end && next != order.end() && memory.regions[*next].address == block.address &&
+                             memory.regions[*next].start < *block.end;
+      if (block.end && region.end && !isRenamed) region.end = std::max(*region.end, *block.end);
     }
   }
 

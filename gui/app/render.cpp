@@ -286,7 +286,15 @@ void paintPointList(QPainter& painter, const DeviceRoofline& roofline, const The
   bold.setBold(true);
   painter.setFont(bold);
   painter.setPen(theme.text);
+  const auto isAbsent = [](const RooflinePoint& point) {
+    return point.intensity.value_or(0) <= 0 || point.flopsPerSecond.value_or(0) <= 0;
+  };
   painter.drawText(QRectF(area.left(), y, area.width(), 20), kLine, QStringLiteral("longest operations"));
+  const double titled = metrics.horizontalAdvance(QStringLiteral("longest operations ")) * 1.15;
+  painter.setFont(plain);
+  if (std::ranges::any_of(roofline.points, isAbsent))
+    painter.drawText(QRectF(area.left() + titled, y, area.width() - titled, 20), kLine,
+                     QStringLiteral("(n): not on the chart"));
   painter.setFont(plain);
   y += 26;
   for (int i = 0; i < std::min<int>(most, static_cast<int>(roofline.points.size())); ++i) {
@@ -294,11 +302,12 @@ void paintPointList(QPainter& painter, const DeviceRoofline& roofline, const The
     const RooflinePoint& point = roofline.points[static_cast<size_t>(i)];
     painter.fillRect(QRectF(area.left(), y + 2, 4, row - 8), theme.dtype(point.precision));
     painter.setPen(theme.mutedText);
-    painter.drawText(QRectF(area.left() + 10, y, 20, metrics.height()), kLine, QString::number(i + 1));
+    painter.drawText(QRectF(area.left() + 10, y, 26, metrics.height()), kLine,
+                     QString(isAbsent(point) ? "(%1)" : "%1").arg(i + 1));
     painter.setPen(theme.text);
     const std::string name = titleOf(point);
-    painter.drawText(QRectF(area.left() + 32, y, area.width() - 32, metrics.height()), kLine,
-                     metrics.elidedText(toQString(name), Qt::ElideRight, area.width() - 32));
+    painter.drawText(QRectF(area.left() + 38, y, area.width() - 38, metrics.height()), kLine,
+                     metrics.elidedText(toQString(name), Qt::ElideRight, area.width() - 38));
     QStringList parts;
     if (total > 0)
       parts << QStringLiteral("%1 % of time").arg(static_cast<double>(point.duration.ns()) / total * 100, 0, 'f', 1);
@@ -306,13 +315,12 @@ void paintPointList(QPainter& painter, const DeviceRoofline& roofline, const The
       parts << QStringLiteral("%1B/s").arg(formatSi(*point.bytesPerSecond));
     else if (point.flopsPerSecond)
       parts << QStringLiteral("%1FLOP/s").arg(formatSi(*point.flopsPerSecond));
-    if (point.flops <= 0) parts << QStringLiteral("no FLOPs: not on the chart");
     if (!point.intensity) parts << QStringLiteral("bytes unknown");
     const std::string_view verdict = nameOf(point.verdict);
     parts << QString::fromUtf8(verdict.data(), static_cast<qsizetype>(verdict.size()));
     painter.setPen(point.verdict == Verdict::AboveRoof ? theme.marker : theme.mutedText);
-    painter.drawText(QRectF(area.left() + 32, y + metrics.height() + 1, area.width() - 32, metrics.height()), kLine,
-                     metrics.elidedText(parts.join(QStringLiteral(" · ")), Qt::ElideRight, area.width() - 32));
+    painter.drawText(QRectF(area.left() + 38, y + metrics.height() + 1, area.width() - 38, metrics.height()), kLine,
+                     metrics.elidedText(parts.join(QStringLiteral(" · ")), Qt::ElideRight, area.width() - 38));
     y += row;
   }
 }

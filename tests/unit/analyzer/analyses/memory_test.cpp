@@ -84,6 +84,13 @@ TEST(Memory, ANameOfAWholeAllocationHoldsFromItsBirth) {
     const OneRank rank(trace);
     trace.addAllocation({.process = rank.process, .device = rank.device, .startNs = 10, .address = 1000, .bytes = 100});
     trace.addRegion(rank.process, 15, 1000, 100, "parameter/w");
+    trace.addAllocation({.process = rank.process,
+                         .device = rank.device,
+                         .startNs = 20,
+                         .freedNs = 50,
+                         .address = 2000,
+                         .bytes = 30});
+    trace.addRegion(rank.process, 25, 2000, 30, "activation/x", 45);
   }
   Trace trace = valueOf(Trace::open(file.path()));
   const DeviceMemory memory = valueOf(analyzeMemory(trace)).devices.at(0);
