@@ -87,9 +87,9 @@ TEST(Memory, ANameOfAWholeAllocationHoldsFromItsBirth) {
     trace.addAllocation({.process = rank.process,
                          .device = rank.device,
                          .startNs = 20,
-                         .freedNs = 50,
                          .address = 2000,
-                         .bytes = 30});
+                         .bytes = 30,
+                         .freedNs = 50});
     trace.addRegion(rank.process, 25, 2000, 30, "activation/x", 45);
   }
   Trace trace = valueOf(Trace::open(file.path()));
