@@ -117,14 +117,16 @@ std::string verdictSentence(const Comparison& comparison) {
   }
   const auto step = std::ranges::find(comparison.rows, Subject::Step, &Difference::subject);
   if (step == comparison.rows.end()) return "Cannot say which is faster, because no time per step is known.";
-  const auto ms = [](double ns) { return fmt::format("{:+.2f} ms", ns / 1e6); };
+  const auto text = [](double ns) {
+    return std::abs(ns) < 1e6 ? fmt::format("{:+.1f} µs", ns / 1e3) : fmt::format("{:+.2f} ms", ns / 1e6);
+  };
   const std::string percent = step->changePct ? fmt::format("{:+.1f} %", *step->changePct) : "?";
   if (!step->low) {
-    return fmt::format("Cannot say which is faster: {} ({} per step); {}.", percent, ms(*step->change),
+    return fmt::format("Cannot say which is faster: {} ({} per step); {}.", percent, text(*step->change),
                        step->verdict.starts_with("cannot say, because ") ? step->verdict.substr(20) : step->verdict);
   }
-  const std::string numbers = fmt::format("{} per step ({}, 95 % interval {} … {})", percent, ms(*step->change),
-                                          ms(*step->low), ms(*step->high));
+  const std::string numbers = fmt::format("{} per step ({}, 95 % interval {} … {})", percent, text(*step->change),
+                                          text(*step->low), text(*step->high));
   if (step->verdict == "slower" || step->verdict == "faster") {
     return fmt::format("B is {}: {}.", step->verdict, numbers);
   }

@@ -110,7 +110,7 @@ TEST(CompareRuns, OfASlowerVariantSaysWhatIsSlowerAndByHowMuch) {
 TEST(CompareRuns, TheVerdictIsASentence) {
   const std::vector<int64_t> a = {100, 103, 98, 101, 99, 102};
   EXPECT_THAT(verdictSentence(compare({a}, {{121, 119, 120, 122, 118, 123}})),
-              testing::StartsWith("B is slower: +15.3 % per step (+0.02 ms, 95 % interval "));
+              testing::StartsWith("B is slower: +19.9 % per step (+20.0 µs, 95 % interval "));
   EXPECT_THAT(verdictSentence(compare({a}, {{101, 99, 100, 102, 98, 103}})),
               testing::StartsWith("No difference in the time per step is shown, because the interval spans zero: "));
   EXPECT_THAT(verdictSentence(compare({{100}}, {{300}})), testing::EndsWith("are too few (3 are needed)."));
