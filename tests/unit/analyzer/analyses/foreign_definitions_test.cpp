@@ -55,7 +55,7 @@ TEST(ForeignDefinitions, UnderAFilterAreThoseOfATraceCutThere) {
   makeLaunches(cut, true);
   const std::string filter = "(NULL, NULL, NULL, " + std::to_string(kFrom) + ", " + std::to_string(kTo) + ")";
   for (const char* table :
-       {"hta_temporal_breakdown", "hta_overlap", "hta_idle_time", "hta_kernel_types", "hta_kernels", "hta_launch_stats",
+       {"hta_temporal_breakdown", "hta_idle_time", "hta_kernel_types", "hta_kernels", "hta_launch_stats",
         "hta_queue_length", "hta_memory_bandwidth", "hta_steps", "tracelens_gpu_timeline"}) {
     const auto expected = rowsOf(cut, table);
     EXPECT_EQ(rowsOf(whole.path(), table + filter), expected) << table;
