@@ -109,7 +109,7 @@ std::vector<Band> bandsOf(const MemoryScene& scene) {
                          return static_cast<double>(shared->bytesAt(i, static_cast<double>(point.time.ns())));
                        }});
     }
-    bands.push_back({QStringLiteral("others, and freed before the peak"),
+    bands.push_back({QStringLiteral("others, or freed"),
                      scene.theme.memoryCategory(nameOf(MemoryCategory::Unattributed)),
                      [shared, count](const MemoryPoint& point) {
                        auto bytes = static_cast<double>(point.totalBytes);

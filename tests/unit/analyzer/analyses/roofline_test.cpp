@@ -264,7 +264,7 @@ TEST_F(Roofline, MeasuredRoofsComeBeforeTheDatasheets) {
 }
 
 // What to do about unknown FLOPs and roofs follows from where the file comes from.
-TEST(RooflineHints, SayHowToKnowWhatIsNotKnown) {
+TEST(RooflineHints, FollowFromWhereTheFileComesFrom) {
   const auto hints = [](bool isImported, bool hasOperator) {
     const TraceFile file;
     {
