@@ -353,7 +353,7 @@ CREATE TABLE diagnostic (
 /* === Added later: a file without these tables is read as if they were empty. New tables go below this line. */
 
 -- A call stack, stored once. The name is what people call the place: 'file.py:12 function' of the innermost frame that is
--- neither the framework's nor the allocator's.
+-- neither the framework's nor the allocator's, and after ' < ' those of up to two such frames that called it.
 CREATE TABLE stack (
   id      INTEGER PRIMARY KEY,
   name_id INTEGER NOT NULL REFERENCES string(id)
