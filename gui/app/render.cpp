@@ -350,7 +350,7 @@ Result<QImage> renderRoofline(const TraceData& data, const RenderOptions& option
                                .arg(device ? toQString(device->name) : QStringLiteral("unknown device"));
   const double head =
       paintTitle(painter, theme, QStringLiteral("Roofline of %1").arg(fileName(data.path)), subtitle, size.width());
-  const double list = size.width() >= 1200 ? 330 : 0;
+  const double list = size.width() >= 1200 ? 346 : 0;
   RooflineScene scene;
   scene.roofline = chosen;
   scene.softwareDevice = device && device->isSoftware;

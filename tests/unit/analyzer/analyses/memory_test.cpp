@@ -40,7 +40,7 @@ TEST(Memory, PeakAndCategoriesByHand) {
   const DeviceMemory& memory = analysis.devices[0];
   EXPECT_EQ(memory.rank, 0);
   EXPECT_EQ(memory.peak.totalBytes, 400);
-  EXPECT_EQ(memory.peak.time, TimePoint(20));  // a name of the whole allocation holds from its birth
+  EXPECT_EQ(memory.peak.time, TimePoint(20));  // named at 21, but for all its life
   std::vector<std::pair<int64_t, int64_t>> totals;
   for (const MemoryPoint& point : memory.points) {
     totals.emplace_back(point.time.ns(), point.totalBytes);
