@@ -238,7 +238,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       "and NCCL Inspector; different kinds of one run may be named together. What is damaged or has no\n"
       "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\". Files that are no traces are left "
       "out\n"
-      "with a warning when others can be imported.\n"
+      "with a warning when others can be imported. Of a trace of events only what later ones need is kept in memory:\n"
+      "some bytes per operator, its different names and arguments, and arrows; the rest does not grow with the file.\n"
       "Exit code: 0 all files imported, 3 some were left out, 2 nothing could be imported and no file was made.\n"
       "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -69,6 +70,7 @@ class Writer {
   [[nodiscard]] Status loadCollectives();
   [[nodiscard]] Status gpuEvents();
   [[nodiscard]] Status otherEvents();
+  [[nodiscard]] Status memoryEvents();
   void arrow(const Place& place, int64_t correlation, int64_t start);
   [[nodiscard]] std::string at(int64_t ns) const { return micros(ns + m_shiftNs); }
 
@@ -127,6 +129,8 @@ void Writer::begin(const Process* only) {
     separator = ",";
   }
   m_block += "],\n";
+  const auto& processes = m_trace.processes();
+  if (only == nullptr && processes.size() == 1) only = &processes.front();
   if (only && only->rank) {
     m_block += fmt::format("\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {}, \"world_size\": {}}},\n",
                            *only->rank, only->worldSize.value_or(1));
@@ -379,21 +383,38 @@ Status Writer::otherEvents() {
           at(row.integer(0)), name, row.real(2));
   });
   if (!read.ok()) return read;
-  int64_t allocated = 0;
+  if (Status done = memoryEvents(); !done.ok()) return done;
+  int64_t arrow = 0;
   return each(
-      "SELECT at, address, change, total_before, ordinal FROM (SELECT a.start_ns AS at, a.address AS address, "
-      "a.bytes AS "
-      "change, 0 AS total_before, coalesce(d.ordinal, 0) AS ordinal FROM main.allocation a LEFT JOIN main.device d "
-      "ON d.id = "
-      "a.device_id WHERE a.process_id = ?1 AND a.space = 'device' UNION ALL SELECT f.start_ns, a.address, -a.bytes, "
-      "0, "
-      "coalesce(d.ordinal, 0) FROM main.deallocation f JOIN main.allocation a ON a.id = f.allocation_id LEFT JOIN "
-      "main.device d ON d.id = a.device_id WHERE a.process_id = ?1 AND a.space = 'device') ORDER BY at",
+      "SELECT name_id, source_thread_id, source_start_ns, target_thread_id, target_start_ns FROM main.flow"
+      " WHERE process_id = ?1",
       [&](Statement& row) {
-        allocated += row.integer(2);
+        const std::string& name = quoted(row.id<StringId>(0));
+        ++arrow;
+        event(R"({{"ph": "s", "cat": {}, "name": {}, "id": {}, "pid": {}, "tid": {}, "ts": {}}})", name, name, arrow,
+              m_pid, tidOf(row.id<ThreadId>(1)), at(row.integer(2)));
+        event(R"({{"ph": "f", "bp": "e", "cat": {}, "name": {}, "id": {}, "pid": {}, "tid": {}, "ts": {}}})", name,
+              name, arrow, m_pid, tidOf(row.id<ThreadId>(3)), at(row.integer(4)));
+      });
+}
+
+// Of what torch.profiler has a type for: c10's DeviceType 0 is the host, 1 a GPU.
+Status Writer::memoryEvents() {
+  std::map<std::pair<int64_t, int64_t>, int64_t> allocated;  // by type and ordinal
+  return each(
+      "WITH piece AS (SELECT a.id, a.start_ns, a.address, a.bytes, a.space = 'device' AS type,"
+      " CASE WHEN a.space = 'device' THEN coalesce(d.ordinal, 0) ELSE -1 END AS ordinal"
+      " FROM main.allocation a LEFT JOIN main.device d ON d.id = a.device_id"
+      " WHERE a.process_id = ?1 AND a.space IN ('device', 'pageable'))"
+      " SELECT start_ns AS at, address, bytes, type, ordinal FROM piece"
+      " UNION ALL SELECT f.start_ns, address, -bytes, type, ordinal"
+      " FROM piece p JOIN main.deallocation f ON f.allocation_id = p.id ORDER BY at",
+      [&](Statement& row) {
+        int64_t& total = allocated[{row.integer(3), row.integer(4)}];
+        total += row.integer(2);
         event(
-            R"({{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": {}, "tid": 0, "ts": {}, "args": {{"Addr": {}, "Bytes": {}, "Total Allocated": {}, "Device Type": 1, "Device Id": {}}}}})",
-            m_pid, at(row.integer(0)), row.integer(1), row.integer(2), allocated, row.integer(4));
+            R"({{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": {}, "tid": 0, "ts": {}, "args": {{"Addr": {}, "Bytes": {}, "Total Allocated": {}, "Device Type": {}, "Device Id": {}}}}})",
+            m_pid, at(row.integer(0)), row.integer(1), row.integer(2), total, row.integer(3), row.integer(4));
       });
 }
 

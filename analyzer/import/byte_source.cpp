@@ -25,6 +25,7 @@ namespace {
 constexpr size_t kBlockBytes = 1u << 18;  // stays in the second-level cache
 constexpr size_t kBlocksAhead = 16;
 constexpr std::string_view kGzipMagic("\x1f\x8b", 2);
+constexpr std::string_view kByteOrderMark("\xef\xbb\xbf", 3);  // of UTF-8, where some programs write one
 constexpr std::string_view kZstdMagic("\x28\xb5\x2f\xfd", 4);
 
 }  // namespace
@@ -67,6 +68,7 @@ struct ByteSource::State {
 
   // False when the user has gone.
   bool give(std::string block) {
+    if (!std::exchange(hasBegun, true) && block.starts_with(kByteOrderMark)) block.erase(0, kByteOrderMark.size());
     if (block.empty()) return true;
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return abandoned || blocks.size() < kBlocksAhead; });
@@ -173,7 +175,8 @@ struct ByteSource::State {
   }
 
   std::string input;
-  std::string peeked;  // the user's, not the reader's
+  bool hasBegun = false;  // the reader's: the first bytes have been given
+  std::string peeked;     // the user's, not the reader's
 };
 
 Result<ByteSource> ByteSource::open(const std::string& path) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a file as a stream of blocks, gzip and zstd looked through. A thread of its own reads and decompresses
+// The bytes of a file as a stream of blocks, gzip and zstd looked through, a byte order mark of UTF-8 left out. A thread of its own reads and decompresses
 // ahead of the user by a few blocks, so memory does not depend on the file's size.
 #pragma once
 #include <cstdint>

@@ -16,6 +16,16 @@ std::optional<int64_t> timeOf(const JsonValue& value) {
   return nanosecondsOf(value.text);
 }
 
+// {"local": "0x1"} or {"global": "0x1"}
+void takeScopedId(ChromeEvent& event, const JsonValue& value) {
+  if (value.kind != JsonKind::Object) return;
+  (void)readObject(value.text, [&](std::string_view scope, const JsonValue& id) {
+    if (scope != "local" && scope != "global") return;
+    event.id = plainText(id);
+    event.isIdGlobal = scope == "global";
+  });
+}
+
 void takeMember(ChromeEvent& event, std::string_view key, const JsonValue& value) {
   switch (key.size()) {
     case 2:
@@ -27,6 +37,7 @@ void takeMember(ChromeEvent& event, std::string_view key, const JsonValue& value
       if (key == "cat") event.category = plainText(value);
       if (key == "pid") event.pid = plainText(value);
       if (key == "tid") event.tid = plainText(value);
+      if (key == "id2") takeScopedId(event, value);
       if (key == "dur") {
         event.durationNs = timeOf(value);
         event.hasDuration = true;
@@ -80,9 +91,10 @@ EventText readChromeEvent(std::string_view text, ChromeEvent& event, size_t& len
   event = {};
   event.arguments = std::move(memory);
   JsonReader reader(text);
-  if (!readMembers(reader, event)) return reader.needsMore() ? EventText::Cut : EventText::Damaged;
-  if (event.phase == '\0') return EventText::Damaged;
+  const bool isWhole = readMembers(reader, event);
   length = static_cast<size_t>(reader.at() - text.data());
+  if (!isWhole) return reader.needsMore() ? EventText::Cut : EventText::Damaged;
+  if (event.phase == '\0') return EventText::Damaged;
   return EventText::Whole;
 }
 

@@ -17,12 +17,13 @@ struct ChromeArgument {
 };
 
 struct ChromeEvent {
-  char phase = 0;  // X B E b e n i I R C M s t f …
-  std::string_view category, pid, tid, id;
+  char phase = 0;                           // X B E b e n i I R C M s t f …
+  std::string_view category, pid, tid, id;  // id: also the one that id2 holds
   JsonValue name, args;
   std::vector<ChromeArgument> arguments;       // of args
   std::optional<int64_t> startNs, durationNs;  // no value: absent or unusable
   bool hasDuration = false;
+  bool isIdGlobal = false;  // the id is one of the whole file, not of its process
 
   // The argument of that name, the last of several; kind Null when there is none.
   [[nodiscard]] JsonValue argument(std::string_view key) const noexcept;
@@ -40,7 +41,7 @@ enum class EventText : uint8_t {
 };
 
 // Reads the event that the text begins with into `event`, whose memory is used again, in one pass. length: of its text,
-// when it is Whole.
+// when it is Whole; else how far it was read.
 [[nodiscard]] EventText readChromeEvent(std::string_view text, ChromeEvent& event, size_t& length);
 
 }  // namespace plumb::import

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "analyzer/import/chrome_rows.h"
@@ -20,6 +21,7 @@ struct FileFacts {
   std::optional<int64_t> rank, worldSize;
   bool hasBadRank = false;  // it names a rank or a world size that cannot be
   int64_t baseNs = 0;
+  bool hasBadBase = false;  // its baseTimeNanoseconds is none
   std::string deviceProperties, groups;
   std::vector<std::pair<std::string, std::string>> said;  // of the recording itself: name, value
   std::vector<std::string> unused;                        // names of members that are not stored
@@ -61,6 +63,18 @@ void takeDistributed(const JsonValue& info, FileFacts& facts) {
   });
 }
 
+// 1712195495519689047, and what other programs make of it: "…", 1712195495519689047.0, 1.712195495519689e18.
+std::optional<int64_t> wholeOf(const JsonValue& value) {
+  if (const auto exact = value.toInteger()) return exact;
+  const size_t point = value.text.find('.');
+  if (point != std::string_view::npos && value.text.find_first_not_of('0', point + 1) == std::string_view::npos) {
+    return JsonValue{value.kind, value.text.substr(0, point)}.toInteger();
+  }
+  constexpr double kLargest = 9.2e18;
+  const auto real = value.toReal();
+  return real && std::abs(*real) < kLargest ? std::optional<int64_t>(std::llround(*real)) : std::nullopt;
+}
+
 void takeMember(const ScannedItem& item, FileFacts& facts) {
   constexpr size_t kMostNames = 20;
   const JsonValue value = JsonValue::of(item.text);
@@ -68,8 +82,10 @@ void takeMember(const ScannedItem& item, FileFacts& facts) {
     facts.deviceProperties = item.text;
   } else if (item.key == "baseTimeNanoseconds") {
     constexpr int64_t kLatest = int64_t{1} << 61;  // as for the events' times
-    const int64_t base = value.toInteger().value_or(0);
-    facts.baseNs = base >= 0 && base < kLatest ? base : 0;
+    const auto base = wholeOf(value);
+    const bool isUsable = base && *base >= 0 && *base < kLatest;
+    facts.baseNs = isUsable ? *base : 0;
+    facts.hasBadBase = !isUsable;
   } else if (item.key == "distributedInfo") {
     takeDistributed(value, facts);
   } else if (isAboutRecording(item.key) && value.kind != JsonKind::Array && value.kind != JsonKind::Object) {
@@ -129,6 +145,13 @@ void noteDamage(const EventScanner& scanner, const SourceContext& context, Sourc
     writeDiagnostic(context.file, process, "warning", "member_too_large", scanner.hugeMembers(), message);
     result.warnings.push_back(message);
   }
+  if (scanner.bytesBehind() > 0) {
+    const std::string message = fmt::format(
+        "{} bytes behind the end of the trace in {} are not read; import what they are as a file of its own.",
+        scanner.bytesBehind(), context.name);
+    writeDiagnostic(context.file, process, "warning", "bytes_behind", scanner.bytesBehind(), message);
+    result.warnings.push_back(message);
+  }
   const auto& problem = scanner.source().problem();
   if (!problem && !scanner.isCut()) return;
   const std::string what = problem ? *problem : "its JSON ends early or is damaged behind the events";
@@ -138,14 +161,23 @@ void noteDamage(const EventScanner& scanner, const SourceContext& context, Sourc
   result.warnings.push_back(message);
 }
 
-void noteBadRank(const SourceContext& context, SourceResult& result) {
-  const std::string message = fmt::format(
-      "The distributedInfo of {} names a rank or world size that cannot be; it is left out (--rank names the rank).",
-      context.name);
+void noteBadFacts(const FileFacts& facts, const SourceContext& context, SourceResult& result) {
   const std::optional<int64_t> process =
       result.processes.empty() ? std::nullopt : std::optional(result.processes.front());
-  writeDiagnostic(context.file, process, "warning", "bad_rank", 1, message);
-  result.warnings.push_back(message);
+  const auto note = [&](const char* code, const std::string& message) {
+    writeDiagnostic(context.file, process, "warning", code, 1, message);
+    result.warnings.push_back(message);
+  };
+  if (facts.hasBadRank) {
+    note("bad_rank", fmt::format("The distributedInfo of {} names a rank or world size that cannot be; it is left out "
+                                 "(--rank names the rank).",
+                                 context.name));
+  }
+  if (facts.hasBadBase) {
+    note("bad_base_time", fmt::format("The baseTimeNanoseconds of {} is no time that can be; it is left out, so its "
+                                      "events' times do not say when they were.",
+                                      context.name));
+  }
 }
 
 }  // namespace
@@ -174,7 +206,7 @@ Result<SourceResult> readChromeTrace(SourceContext& context) {
   result.originNs = rows.originNs() + facts.baseNs;
   result.firstNs = rows.firstNs() + facts.baseNs;
   noteDamage(scanner, context, result);
-  if (facts.hasBadRank) noteBadRank(context, result);
+  noteBadFacts(facts, context, result);
   rows.tally().write(context.file, result.processes.empty() ? std::nullopt : std::optional(result.processes.front()),
                      context.name);
   result.events = rows.eventCount() + rows.tally().of(Reason::DamagedEvent);

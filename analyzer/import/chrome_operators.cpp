@@ -221,7 +221,7 @@ void ChromeOperators::addWork(int64_t process, int64_t correlation, std::optiona
   // Without an operator the source gives the correlation id for the External id.
   const auto launcher = external && *external != correlation ? withExternalId(*external) : std::nullopt;
   if (!launcher) {
-    m_unknown.emplace_back(process, correlation);
+    m_unknown[process].insert(correlation);
     return;
   }
   m_file.rows().replace(
@@ -290,62 +290,51 @@ Status ChromeOperators::nest() {
   return Unit{};
 }
 
-// Of work whose source names no operator: the innermost one around the launching call, on the call's thread.
+bool ChromeOperators::isUnknown(int64_t process, int64_t correlation) const {
+  const auto found = m_unknown.find(process);
+  return found != m_unknown.end() && found->second.contains(correlation);
+}
+
+// Of work whose source names no operator: the innermost one around the launching call, on the call's thread. Both come
+// sorted from the file, which keeps them on the disk when they are many.
 Status ChromeOperators::findLaunchers() {
   if (m_unknown.empty() || m_lanes.empty()) return Unit{};
-  std::sort(m_unknown.begin(), m_unknown.end());
-  m_unknown.erase(std::unique(m_unknown.begin(), m_unknown.end()), m_unknown.end());
-  struct Call {
-    int64_t thread, start, process, correlation;
-  };
-  std::vector<Call> calls;
-  std::vector<std::pair<std::pair<int64_t, int64_t>, int64_t>> found;
-  {
-    schema::Database& database = m_file.database();
-    auto rows = database.prepare(fmt::format(
-        "SELECT thread_id, start_ns, process_id, correlation FROM api_call WHERE id > {} AND correlation <> 0",
-        m_firstApiCall));
-    if (!rows.ok()) return rows.error();
-    while (rows.value().next()) {
-      const Call call{rows.value().integer(0), rows.value().integer(1), rows.value().integer(2),
-                      rows.value().integer(3)};
-      if (std::binary_search(m_unknown.begin(), m_unknown.end(), std::pair(call.process, call.correlation))) {
-        calls.push_back(call);
-      }
-    }
-    m_unknown.clear();
-    std::sort(calls.begin(), calls.end(),
-              [](const Call& a, const Call& b) { return std::tie(a.thread, a.start) < std::tie(b.thread, b.start); });
-    if (calls.empty()) return Unit{};
-    auto operators = database.prepare(
-        fmt::format("SELECT thread_id, start_ns, start_ns + duration_ns, id FROM operator WHERE id > {}"
-                    " ORDER BY thread_id, start_ns, 3 DESC, id",
-                    m_firstOperator));
-    if (!operators.ok()) return operators.error();
-    schema::Statement& row = operators.value();
-    std::vector<OpenOperator> open;
-    int64_t thread = -1;
-    auto call = calls.begin();
-    const auto place = [&](int64_t untilThread, int64_t untilStart) {  // the calls before that
-      for (; call != calls.end() && std::pair(call->thread, call->start) < std::pair(untilThread, untilStart); ++call) {
-        if (call->thread != thread) continue;
-        while (!open.empty() && open.back().end <= call->start) open.pop_back();
-        if (!open.empty()) found.push_back({{call->process, call->correlation}, open.back().id});
-      }
-    };
-    while (row.next()) {
-      place(row.integer(0), row.integer(1));
+  schema::Database& database = m_file.database();
+  auto calls = database.prepare(
+      fmt::format("SELECT thread_id, start_ns, process_id, correlation FROM api_call WHERE id > {} AND correlation <> 0"
+                  " ORDER BY thread_id, start_ns",
+                  m_firstApiCall));
+  if (!calls.ok()) return calls.error();
+  auto operators =
+      database.prepare(fmt::format("SELECT thread_id, start_ns, start_ns + duration_ns, id FROM operator WHERE id > {}"
+                                   " ORDER BY thread_id, start_ns, 3 DESC, id",
+                                   m_firstOperator));
+  if (!operators.ok()) return operators.error();
+  // The rows so far are in the file, and no more of them are on their way while these statements run.
+  auto insert = database.prepare("REPLACE INTO operator_launch(process_id, correlation, operator_id) VALUES(?, ?, ?)");
+  if (!insert.ok()) return insert.error();
+  schema::Statement& call = calls.value();
+  schema::Statement& row = operators.value();
+  std::vector<OpenOperator> open;
+  int64_t thread = -1;
+  bool hasRow = row.next();
+  while (call.next()) {
+    const std::pair place(call.integer(0), call.integer(1));
+    for (; hasRow && std::pair(row.integer(0), row.integer(1)) <= place; hasRow = row.next()) {
       if (row.integer(0) != thread) open.clear();
       thread = row.integer(0);
       while (!open.empty() && open.back().end <= row.integer(1)) open.pop_back();
       open.push_back({row.integer(3), row.integer(2)});
     }
-    place(INT64_MAX, INT64_MAX);
+    if (place.first != thread || !isUnknown(call.integer(2), call.integer(3))) continue;
+    while (!open.empty() && open.back().end <= place.second) open.pop_back();
+    if (open.empty()) continue;
+    insert.value().bind(call.integer(2));
+    insert.value().bind(call.integer(3));
+    insert.value().bind(open.back().id);
+    if (!insert.value().run()) return Error{database.lastError()};
   }
-  for (const auto& [work, id] : found) {
-    m_file.rows().replace(
-        schema::OperatorLaunchRow{.process_id = work.first, .correlation = work.second, .operator_id = id});
-  }
+  m_unknown.clear();
   return Unit{};
 }
 

@@ -3,6 +3,7 @@
 // python_call.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "analyzer/import/chrome_event.h"
+#include "analyzer/import/id_set.h"
 #include "analyzer/import/tally.h"
 #include "analyzer/import/trace_file.h"
 #include "collector/schema/result.h"
@@ -53,6 +55,7 @@ class ChromeOperators {
   void noteExternalId(int64_t external, int64_t id);
   [[nodiscard]] Status nest();
   [[nodiscard]] Status findLaunchers();
+  [[nodiscard]] bool isUnknown(int64_t process, int64_t correlation) const;
 
   TraceFile& m_file;
   Tally& m_tally;
@@ -67,7 +70,7 @@ class ChromeOperators {
   std::vector<uint32_t> m_byExternal;                       // from m_firstExternal: row id - m_firstOperator
   std::unordered_map<int64_t, int64_t> m_byOddExternal;     // far from it
   int64_t m_lastCorrelation = 0;                            // of the last work
-  std::vector<std::pair<int64_t, int64_t>> m_unknown;       // work (process, correlation) whose operator is not known
+  std::map<int64_t, IdSet> m_unknown;                       // by process: correlations of work without an operator
   std::unordered_map<std::string, int64_t> m_argumentSets;  // by the texts, joined
   std::string m_argumentKey;
 };

@@ -290,7 +290,7 @@ void ChromeRows::counters(const ChromeEvent& event, uint64_t offset) {
   if (!any) m_tally.count(Reason::NoValue, offset);
 }
 
-void ChromeRows::endRange(OpenRange& open, std::optional<int64_t> end, const char* kind) {
+int64_t ChromeRows::endRange(OpenRange& open, std::optional<int64_t> end, const char* kind) {
   std::vector<ChromeArgument> payload;
   if (!open.payload.empty()) {
     (void)readObject(open.payload, [&](std::string_view key, const JsonValue& value) {
@@ -300,40 +300,35 @@ void ChromeRows::endRange(OpenRange& open, std::optional<int64_t> end, const cha
   range({.process = open.process,
          .thread = open.thread,
          .start = open.start,
-         .duration = end ? std::optional<int64_t>(std::max<int64_t>(*end - open.start, 0)) : std::nullopt,
+         .duration = end ? std::optional<int64_t>(*end - open.start) : std::nullopt,
          .kind = kind,
          .domain = open.category,
          .name = open.name,
          .payload = &payload});
+  return static_cast<int64_t>(m_file.rows().idCount<schema::RangeRow>());
 }
 
 void ChromeRows::beginOrEnd(const ChromeEvent& event, uint64_t offset) {
   const int64_t process = m_registry.process(event.pid);
   const int64_t thread = m_registry.thread(process, event.pid, event.tid);
-  std::vector<OpenRange>& open = m_open[thread];
+  RangeLane& lane = m_nested[thread];
   const int64_t time = relative(*event.startNs);
-  if (event.phase == 'B') {
-    open.push_back(
-        {event.name.toText(), std::string(event.category), std::string(event.args.text), time, process, thread});
-    return;
-  }
-  if (open.empty()) return m_tally.count(Reason::EndWithoutBegin, offset);
-  endRange(open.back(), time, "push_pop");
-  open.pop_back();
+  if (event.phase == 'E') return lane.end(time, offset, m_writeNested);
+  lane.begin({event.name.toText(), std::string(event.category), std::string(event.args.text), time, process, thread});
 }
 
 void ChromeRows::asynchronous(const ChromeEvent& event, uint64_t offset) {
   const int64_t process = m_registry.process(event.pid);
   const int64_t time = relative(*event.startNs);
-  std::vector<OpenRange>& open = m_openAsync[fmt::format("{}\n{}\n{}", event.pid, event.category, event.id)];
+  const std::string key =
+      fmt::format("{}\n{}\n{}", event.isIdGlobal ? std::string_view() : event.pid, event.category, event.id);
+  RangeLane& lane = m_asynchronous[key];
   if (event.phase == 'b' || event.phase == 'S') {
-    open.push_back({event.name.toText(), std::string(event.category), std::string(event.args.text), time, process,
-                    m_registry.thread(process, event.pid, event.tid)});
-    return;
+    return lane.begin({event.name.toText(), std::string(event.category), std::string(event.args.text), time, process,
+                       m_registry.thread(process, event.pid, event.tid)});
   }
-  if (open.empty()) return m_tally.count(Reason::EndWithoutBegin, offset);
-  endRange(open.back(), time, "start_end");
-  open.pop_back();
+  lane.end(time, offset, m_writeAsynchronous);
+  if (lane.isSettled()) m_asynchronous.erase(key);
 }
 
 void ChromeRows::metadata(const ChromeEvent& event) {
@@ -344,19 +339,20 @@ void ChromeRows::metadata(const ChromeEvent& event) {
   }
 }
 
+Status ChromeRows::finishRanges() {
+  for (auto& [thread, lane] : m_nested) lane.writeOpen(m_writeNested);
+  for (auto& [key, lane] : m_asynchronous) lane.writeOpen(m_writeAsynchronous);
+  for (auto& [thread, lane] : m_nested) {
+    if (Status done = lane.finish(m_file, m_tally, m_offset); !done.ok()) return done;
+  }
+  for (auto& [key, lane] : m_asynchronous) {
+    if (Status done = lane.finish(m_file, m_tally, m_offset); !done.ok()) return done;
+  }
+  return Unit{};
+}
+
 Status ChromeRows::finish(const RunFacts& facts) {
-  for (auto& [thread, ranges] : m_open) {
-    for (OpenRange& open : ranges) {
-      m_tally.count(Reason::NeverEnded, m_offset);
-      endRange(open, std::nullopt, "push_pop");
-    }
-  }
-  for (auto& [key, ranges] : m_openAsync) {
-    for (OpenRange& open : ranges) {
-      m_tally.count(Reason::NeverEnded, m_offset);
-      endRange(open, std::nullopt, "start_end");
-    }
-  }
+  if (Status done = finishRanges(); !done.ok()) return done;
   auto lent = m_flows.finish();
   if (!lent.ok()) return lent.error();
   // Of a torch.profiler trace the only one. Nothing but such a trace has operators, memory events and collectives.

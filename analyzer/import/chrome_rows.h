@@ -15,6 +15,7 @@
 #include "analyzer/import/chrome_memory.h"
 #include "analyzer/import/chrome_operators.h"
 #include "analyzer/import/gpu_row.h"
+#include "analyzer/import/range_lane.h"
 #include "analyzer/import/registry.h"
 #include "analyzer/import/tally.h"
 #include "analyzer/import/trace_file.h"
@@ -61,10 +62,6 @@ class ChromeRows {
     int64_t context = 0, correlation = 0;
     bool take(std::string_view key, const JsonValue& value);
   };
-  struct OpenRange {
-    std::string name, category, payload;
-    int64_t start = 0, process = 0, thread = 0;
-  };
   struct Range {
     int64_t process = 0, thread = 0, start = 0;
     std::optional<int64_t> duration;
@@ -99,7 +96,8 @@ class ChromeRows {
   void asynchronous(const ChromeEvent& event, uint64_t offset);
   void metadata(const ChromeEvent& event);
   void range(const Range& range);
-  void endRange(OpenRange& open, std::optional<int64_t> end, const char* kind);
+  [[nodiscard]] int64_t endRange(OpenRange& open, std::optional<int64_t> end, const char* kind);
+  [[nodiscard]] Status finishRanges();
   void sample(int64_t process, int64_t start, std::string_view name, double value);
   [[nodiscard]] Place placeOf(const ChromeEvent& event, const Work& work);
   [[nodiscard]] static GpuWorkColumns columnsOf(const Place& place, const Times& times, const Work& work);
@@ -116,9 +114,15 @@ class ChromeRows {
   uint64_t m_offset = 0;  // of the event at hand
   std::optional<int64_t> m_originNs;
   int64_t m_firstNs = 0, m_lastNs = 0;
-  std::unordered_map<int64_t, bool> m_isCommunication;                  // by the id of a kernel's name
-  std::unordered_map<int64_t, std::vector<OpenRange>> m_open;           // B without E, by thread
-  std::unordered_map<std::string, std::vector<OpenRange>> m_openAsync;  // by pid, category, id
+  std::unordered_map<int64_t, bool> m_isCommunication;        // by the id of a kernel's name
+  std::unordered_map<int64_t, RangeLane> m_nested;            // B and E, by thread
+  std::unordered_map<std::string, RangeLane> m_asynchronous;  // by process, category, id
+  const RangeLane::Write m_writeNested = [this](OpenRange& open, std::optional<int64_t> end) {
+    return endRange(open, end, "push_pop");
+  };
+  const RangeLane::Write m_writeAsynchronous = [this](OpenRange& open, std::optional<int64_t> end) {
+    return endRange(open, end, "start_end");
+  };
 };
 
 }  // namespace plumb::import

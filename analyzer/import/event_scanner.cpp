@@ -2,7 +2,8 @@
 #include "analyzer/import/event_scanner.h"
 
 #include <algorithm>
-#include <array>
+
+#include "analyzer/import/json_reader.h"
 
 namespace plumb::import {
 namespace {
@@ -15,23 +16,9 @@ constexpr size_t kForgetBytes = 1u << 19;
 constexpr size_t kLargestCandidate = 4u << 20;
 // How much is looked at for the next event after damage, over all candidates, before the rest is given up.
 constexpr uint64_t kMostSearched = 1u << 30;
+constexpr size_t kAhead = 256;  // for the first key of an event
 
 bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
-// What the first member of an event is called; the first one of an event's args is not.
-bool isEventKey(std::string_view key) {
-  static constexpr std::array<std::string_view, 9> kKeys = {"ph", "name", "cat", "pid", "tid", "ts", "dur", "id", "s"};
-  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
-}
-
-// False: not the start of an event, or too little of it is there to say.
-bool looksLikeEvent(std::string_view text) {
-  size_t at = 1;
-  while (at < text.size() && isSpace(text[at])) ++at;
-  if (at == text.size() || text[at] != '"') return false;
-  const size_t close = text.find('"', at + 1);
-  return close != std::string_view::npos && isEventKey(text.substr(at + 1, close - at - 1));
-}
 
 }  // namespace
 
@@ -141,7 +128,13 @@ bool EventScanner::passValue() {
 ScannedItem EventScanner::end(bool cut) {
   m_state = State::Done;
   m_cut = cut;
-  return {ScannedItem::Kind::End, {}, {}, offset(), nullptr};
+  const ScannedItem item{ScannedItem::Kind::End, {}, {}, offset(), nullptr};
+  if (!cut && skipSpace()) {
+    const uint64_t behind = offset();
+    drain();
+    m_bytesBehind = offset() - behind;
+  }
+  return item;
 }
 
 ScannedItem EventScanner::next() {
@@ -230,11 +223,7 @@ ScannedItem EventScanner::nextEvent() {
                          event};
     };
     if (*c == '{' && readEvent()) return item(m_at - m_itemStart, &m_event);
-    // Given to the user all the same, who rejects it, so that damage is counted in one place.
-    const auto length = valueLength();
-    if (!length || *length == 0) return item(1, nullptr);
-    m_at += *length;
-    return item(*length, nullptr);
+    return item(1, nullptr);
   }
 }
 
@@ -251,6 +240,7 @@ bool EventScanner::readEvent() {
       return true;
     }
     tried = rest.size();
+    m_searched += length;
     if (found != EventText::Cut || tried > kLargestEvent || (m_searching && tried > kLargestCandidate)) return false;
     while (m_buffer.size() - m_at < 2 * tried) {
       if (!more()) break;
@@ -259,50 +249,115 @@ bool EventScanner::readEvent() {
   }
 }
 
+// Valid JSON that is no event (a number, an object without a phase) hides nothing.
+bool EventScanner::passWhole() {
+  while (true) {
+    const std::string_view rest = std::string_view(m_buffer).substr(m_at);
+    JsonReader reader(rest);
+    JsonValue value;
+    const bool isValid = reader.value(value, 0);
+    // A number or word may go on in what has not been read yet.
+    if (isValid && !reader.needsMore()) {
+      m_at += static_cast<size_t>(reader.at() - rest.data());
+      return true;
+    }
+    if (!reader.needsMore() || rest.size() > kLargestEvent) return false;
+    while (m_buffer.size() - m_at < 2 * rest.size()) {
+      if (!more()) break;
+    }
+    if (m_buffer.size() - m_at == rest.size()) return false;
+  }
+}
+
 bool EventScanner::reject() {
-  const bool isNew = !m_searching;
-  if (isNew) m_searched = 0;
-  const size_t after = m_at;
-  m_at = m_itemStart + 1;
-  // An element that is complete but no event (a number, a string) hides nothing.
-  const char first = m_buffer[m_itemStart];
-  if (first != '{' && first != '"' && after > m_itemStart + 1) {
-    m_at = after;
-    return true;
+  m_at = m_itemStart;
+  if (!m_searching) {
+    if (passWhole()) return true;
+    m_searched = 0;
+  }
+  const bool isNew = !m_searching || m_isElement;
+  const char first = m_buffer[m_at];
+  if (isNew) {
+    m_isTrusted = !m_searching;
+    m_end = ElementEnd(first != '{' && first != '[' && first != '"' && first != '}');
   }
   m_searching = true;
-  if (!findEventStart()) m_state = State::Events;  // the end of the data: nextEvent() says so
+  (void)m_end.step(first);
+  m_last = first;
+  ++m_at;
+  findNext();
   return isNew;
 }
 
-bool EventScanner::findEventStart() {
-  constexpr size_t kEnough = 256;  // for the first key of an event
-  while (true) {
-    const size_t found = m_buffer.find('{', m_at);
-    m_searched += std::min(found, m_buffer.size()) - m_at;
-    if (m_searched > kMostSearched) {
-      m_at = m_buffer.size();
-      while (more()) {
-        m_base += m_buffer.size();
-        m_buffer.clear();
-        m_at = 0;
-      }
-      m_at = m_buffer.size();
-      return false;
-    }
-    if (found == std::string::npos) {
-      m_at = m_buffer.size();
+// Goes to the next thing after damage: the element behind the damaged one, or what looks like an event, or the end of
+// the array. At the end of the data nextEvent() says so.
+void EventScanner::findNext() {
+  for (;; ++m_at) {
+    if (m_at == m_buffer.size()) {
       forget();
-      if (!more()) return false;
-      continue;
+      if (!more()) return;
     }
-    m_at = found;
-    while (m_buffer.size() - m_at < kEnough && more()) {
+    if (++m_searched > kMostSearched) return drain();
+    const char c = m_buffer[m_at];
+    if (c == '{' && isStart()) return;
+    if (c == ']' && isEnd()) {
+      m_searching = false;
+      return;
     }
-    if (looksLikeEvent(std::string_view(m_buffer).substr(m_at, kEnough))) return true;
-    ++m_at;
-    forget();
+    // An element that was found by a guess may be part of another one: what follows it says nothing.
+    if (m_end.step(c) && m_isTrusted && isFollowed(c)) {
+      m_searching = false;
+      return;
+    }
+    if (!isSpace(c)) m_last = c;
   }
+}
+
+std::string_view EventScanner::ahead() {
+  if (m_buffer.size() - m_at < kAhead) forget();
+  while (m_buffer.size() - m_at < kAhead && more()) {
+  }
+  return std::string_view(m_buffer).substr(m_at, kAhead);
+}
+
+// Whether the ']' at hand seems to close the event array. At the end of the data it may as well be one of an event that
+// is cut, unless that has ended before.
+bool EventScanner::isEnd() {
+  const std::string_view text = ahead();
+  return isArrayEnd(text, m_bareArray, text.size() < kAhead && m_end.isLost());
+}
+
+// Whether the '{' at hand seems to begin an event, or at least an element when the damaged one's end is not known.
+bool EventScanner::isStart() {
+  const Start start = startOf(ahead());
+  m_isElement = m_last != ':';
+  if (start == Start::Event) return true;
+  return start == Start::Object && m_end.isLost() && (m_last == ',' || m_last == '[');
+}
+
+// Whether the damaged element's end, at hand, is followed by another element or the end of the array. The current byte
+// is then the one behind it.
+bool EventScanner::isFollowed(char last) {
+  const std::string_view text = ahead();
+  const bool isBehind = last == '}' || last == ']' || last == '"';  // else a number or word, which ends before it
+  size_t at = isBehind && !m_end.isScalar() ? 1 : 0;
+  const size_t next = text.find_first_not_of(" \t\r\n", at);
+  if (next == std::string_view::npos) return false;
+  bool isGood = text[next] == ']';
+  if (text[next] == ',') {
+    const size_t element = text.find_first_not_of(" \t\r\n", next + 1);
+    isGood = element != std::string_view::npos && (m_end.isScalar() || text[element] == '{');
+  }
+  if (isGood) m_at += at;
+  return isGood;
+}
+
+void EventScanner::drain() {
+  do {
+    m_base += m_buffer.size();
+    m_buffer.clear();
+    m_at = 0;
+  } while (more());
 }
 
 }  // namespace plumb::import

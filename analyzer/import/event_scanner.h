@@ -10,6 +10,7 @@
 
 #include "analyzer/import/byte_source.h"
 #include "analyzer/import/chrome_event.h"
+#include "analyzer/import/element_end.h"
 
 namespace plumb::import {
 
@@ -36,12 +37,14 @@ class EventScanner {
   [[nodiscard]] ScannedItem next();
   // The last event is good.
   void accept() noexcept { m_searching = false; }
-  // The last event is damaged: looks for the next one behind its start. True when this is a new damage, to be counted;
-  // false for a candidate that is tried after one.
+  // The last event is damaged, or none: looks for the next one behind its start. True when it is an element of its own,
+  // to be counted; false for a candidate that seems to be part of the damaged one before.
   [[nodiscard]] bool reject();
 
   // After End. The data stopped before its root was closed, or what follows the events is damaged.
   [[nodiscard]] bool isCut() const noexcept { return m_cut; }
+  // After End: of the data that follows the root, blanks at its beginning left out. It is not looked at.
+  [[nodiscard]] uint64_t bytesBehind() const noexcept { return m_bytesBehind; }
   [[nodiscard]] bool hasEventArray() const noexcept { return m_hasEvents; }
   [[nodiscard]] uint64_t offset() const noexcept { return m_base + m_at; }
   // Members beside traceEvents that were passed over because they are larger than any real one.
@@ -66,7 +69,13 @@ class EventScanner {
   [[nodiscard]] ScannedItem nextEvent();
   [[nodiscard]] bool readEvent();
   [[nodiscard]] ScannedItem end(bool cut);
-  [[nodiscard]] bool findEventStart();
+  [[nodiscard]] bool passWhole();
+  void findNext();
+  void drain();                            // passes over the rest of the data
+  [[nodiscard]] std::string_view ahead();  // from the current byte
+  [[nodiscard]] bool isStart();
+  [[nodiscard]] bool isEnd();
+  [[nodiscard]] bool isFollowed(char last);
 
   ByteSource m_source;
   std::string m_buffer;
@@ -79,7 +88,12 @@ class EventScanner {
   bool m_searching = false;  // after damage, until an event is good
   bool m_cut = false;
   uint64_t m_searched = 0;  // bytes looked at since the damage
+  ElementEnd m_end;         // of the damaged element
+  bool m_isTrusted = true;  // the damaged element is one for sure
+  bool m_isElement = true;  // what was found after damage does not seem to be part of it
+  char m_last = '\0';       // before the current byte, blanks left out
   uint64_t m_hugeMembers = 0, m_firstHugeMember = 0;
+  uint64_t m_bytesBehind = 0;
   std::string m_key;
   ChromeEvent m_event;
 };

@@ -20,6 +20,7 @@
 #include "analyzer/import/nccl_tests.h"
 #include "analyzer/import/nsys_import.h"
 #include "analyzer/import/pickle_import.h"
+#include "analyzer/import/source_files.h"
 #include "analyzer/import/tally.h"
 #include "analyzer/import/trace_file.h"
 #include "collector/schema/schema.h"
@@ -55,6 +56,9 @@ std::string whyNot(const std::string& path, std::string_view head, const std::op
     return fmt::format("{} cannot be read, for {}; there is nothing to import.", path, *problem);
   }
   if (head.empty()) return fmt::format("{} is empty; there is nothing to import.", path);
+  if (head.substr(0, 2) == "\xff\xfe" || head.substr(0, 2) == "\xfe\xff") {
+    return fmt::format("{} is text in UTF-16; convert it first: iconv -f UTF-16 -t UTF-8.", path);
+  }
   if (head.substr(0, 15) == "SQLite format 3") {
     return fmt::format("{} is a trace of Plumbline already: it needs no import.", path);
   }
@@ -94,6 +98,8 @@ class Import {
       ++m_result.filesLeftOut;
     }
     compareRanks();
+    compareFiles();
+    alignClocks();
     if (m_file.refusedTexts() > 0) {
       warn(std::nullopt, "texts_refused", m_file.refusedTexts(),
            "The traces hold more than 512 MiB of different names; the later ones are stored as '?'.");
@@ -190,6 +196,47 @@ class Import {
     }
   }
 
+  void compareFiles() {
+    for (const auto& [later, first] : equalFiles(m_options.files)) {
+      warn(std::nullopt, "file_repeated", 1,
+           fmt::format("{} and {} hold the same bytes: what they tell is in the trace twice.", m_options.files[first],
+                       m_options.files[later]));
+    }
+  }
+
+  // Times that begin with the machine or the recording cannot be compared with times since 1970.
+  void alignClocks() {
+    constexpr int64_t kEarliest = 978307200'000000000;  // 2001; no GPU was traced before
+    const auto isRealtime = [](const SourceResult& one) { return one.firstNs >= kEarliest; };
+    int64_t first = SourceResult::kNoTime;
+    for (const Source& source : m_sources) {
+      if (isRealtime(source.result)) first = std::min(first, source.result.firstNs);
+    }
+    if (first == SourceResult::kNoTime) return;
+    for (Source& source : m_sources) {
+      SourceResult& result = source.result;
+      if (isRealtime(result)) continue;
+      result.originNs += first - result.firstNs;
+      result.firstNs = first;
+      noteUnknownClock(source);
+    }
+  }
+
+  void noteUnknownClock(const Source& source) {
+    const std::string message = fmt::format(
+        "{} does not say when its times begin (a trace that is cut has lost it), so its clock cannot be compared with "
+        "those of the other files: its first event is put at theirs.",
+        source.name);
+    m_result.warnings.push_back(message);
+    // A clock of its own: its offset is told by collectives, or is not known.
+    const int64_t host = m_file.textId(fmt::format("{} (clock not known)", source.name));
+    for (const int64_t process : source.result.processes) {
+      writeDiagnostic(m_file, process, "warning", "clock_not_known", 1, message);
+      (void)m_file.database().execute(
+          fmt::format("UPDATE process SET host_id = {} WHERE id = {} AND host_id = 0", host, process));
+    }
+  }
+
   [[nodiscard]] int64_t firstOfAll() const {
     int64_t first = SourceResult::kNoTime;
     for (const Source& source : m_sources) first = std::min(first, source.result.firstNs);
@@ -245,11 +292,7 @@ std::string missingRanksText(int64_t present, int64_t worldSize) {
 }
 
 Result<ImportResult> importTraces(const ImportOptions& options) {
-  if (options.files.empty()) return Error{"Name at least one trace to import."};
-  if (!options.ranks.empty() && options.ranks.size() != options.files.size()) {
-    return Error{fmt::format("--rank names {} ranks for {} files; name one per file, in the same order.",
-                             options.ranks.size(), options.files.size())};
-  }
+  if (const Status checked = checkOptions(options); !checked.ok()) return checked.error();
   auto file = TraceFile::create(options.output);
   if (!file.ok()) return file.error();
   return Import(options, std::move(file).value()).run();

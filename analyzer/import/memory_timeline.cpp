@@ -102,9 +102,11 @@ class Timeline {
         ++at;
         continue;
       }
-      if (buffer[at] == ']') {
-        m_isComplete = true;
-        break;
+      // The end, unless more rows follow: then it belongs to a row that is damaged.
+      m_isComplete = buffer[at] == ']';
+      if (m_isComplete) {
+        ++at;
+        continue;
       }
       size_t end = buffer.find(']', at);
       if (end == std::string::npos) {
@@ -119,6 +121,8 @@ class Timeline {
         buffer.clear();
         continue;
       }
+      // What is no row at all ends before the next one.
+      if (const size_t next = buffer.find('[', at + (buffer[at] == '[' ? 1 : 0)); next < end) end = next - 1;
       ++m_result.events;
       if (const auto row = parseRow(std::string_view(buffer).substr(at, end + 1 - at))) {
         take(*row, base + at);

@@ -50,6 +50,22 @@ std::vector<std::string_view> wordsOf(std::string_view line) {
   return words;
 }
 
+// Before a line, by which program of a job it was written: mpirun's "[1,0]<stdout>:", srun's "0: ".
+std::string_view withoutTag(std::string_view line) {
+  const auto behindDigits = [&](size_t at) { return std::min(line.find_first_not_of("0123456789", at), line.size()); };
+  if (line.starts_with('[')) {
+    const size_t comma = behindDigits(1), close = behindDigits(std::min(comma + 1, line.size()));
+    const std::string_view rest = line.substr(close);
+    for (const std::string_view stream : {"]<stdout>:", "]<stderr>:"}) {
+      if (comma < close && line[comma] == ',' && rest.starts_with(stream)) return rest.substr(stream.size());
+    }
+    return line;
+  }
+  const size_t first = std::min(line.find_first_not_of(' '), line.size());
+  const size_t close = behindDigits(first);
+  return close > first && line.substr(close).starts_with(": ") ? line.substr(close + 2) : line;
+}
+
 template <class Number>
 std::optional<Number> numberOf(std::string_view text) {
   Number value{};
@@ -91,7 +107,7 @@ class Log {
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find('\n', at), text.size());
       m_isWhole = end < text.size();
-      line(text.substr(at, end - at), ++number);
+      line(withoutTag(text.substr(at, end - at)), ++number);
       at = end + 1;
     }
   }

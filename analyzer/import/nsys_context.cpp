@@ -83,9 +83,10 @@ std::optional<NsysTimes> NsysContext::times(std::optional<int64_t> start, std::o
   return NsysTimes{*start, *end - *start, true};
 }
 
-int64_t NsysContext::size(std::optional<int64_t> bytes) {
-  if (!bytes) return 0;
-  if (*bytes >= 0 && *bytes <= kMostBytes) return *bytes;
+int64_t NsysContext::size(const NsysRow& row, int column) {
+  if (row.isNull(column)) return 0;
+  const auto bytes = row.integer(column);
+  if (bytes && *bytes >= 0 && *bytes <= kMostBytes) return *bytes;
   tally.count(NsysReason::BadSize);
   return 0;
 }

@@ -75,8 +75,8 @@ struct NsysContext {
                     const std::function<void(const NsysRow&)>& take, const char* order = nullptr);
   // No value: it has no start that can be used, which is counted.
   [[nodiscard]] std::optional<NsysTimes> times(std::optional<int64_t> start, std::optional<int64_t> end);
-  // 0 for one that cannot be, which is counted.
-  [[nodiscard]] int64_t size(std::optional<int64_t> bytes);
+  // 0 for one that cannot be, which is counted, and for null.
+  [[nodiscard]] int64_t size(const NsysRow& row, int column);
 };
 
 // Kernels, copies, sets, whole graphs, waits, events: nsys_gpu.cpp.

@@ -34,7 +34,8 @@ void importMetrics(NsysContext& context, const char* table, const char* names, c
     if (known.second) known.first->second = context.registry.processOfGpu(gpuOfType(type));
     const int64_t process = known.first->second;
     const auto name = nameOfMetric.find({type, row.integerOr(2, 0)});
-    if (process == 0 || name == nameOfMetric.end() || row.isNull(3)) {
+    const bool isNumber = row.type(3) == ValueType::Integer || row.type(3) == ValueType::Real;
+    if (process == 0 || name == nameOfMetric.end() || !isNumber) {
       return context.tally.count(NsysReason::NotUnderstood);
     }
     sample(context, process, times->start, name->second, row.real(3));

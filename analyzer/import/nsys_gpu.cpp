@@ -115,7 +115,7 @@ void importCopies(NsysContext& context) {
                          const int64_t target = memoryKind(row.integer(kOwn + 3));
                          auto one =
                              gpuRow<schema::MemoryCopyRow>(context.file.rows().nextId<schema::MemoryCopyRow>(), *work);
-                         one.bytes = context.size(row.integer(kOwn));
+                         one.bytes = context.size(row, kOwn);
                          one.copy_kind = kind.kind;
                          one.source_kind = kind.isManaged ? kManaged : source;
                          one.target_kind = kind.isManaged ? kManaged : target;
@@ -132,7 +132,7 @@ void importSets(NsysContext& context) {
         if (!work) return;
         const auto node = nodeOf(context, row, kOwn + 3, *work);
         auto one = gpuRow<schema::MemorySetRow>(context.file.rows().nextId<schema::MemorySetRow>(), *work);
-        one.bytes = context.size(row.integer(kOwn));
+        one.bytes = context.size(row, kOwn);
         one.value = row.integerOr(kOwn + 1, 0);
         one.memory_kind = memoryKind(row.integer(kOwn + 2));
         one.is_async = 1;  // unless its call says otherwise

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 
 #include "analyzer/import/nsys_context.h"
@@ -203,6 +204,12 @@ bool looksLikeDatabase(std::string_view head, const std::string&) {
 }
 
 Result<SourceResult> readNsysExport(SourceContext& context) {
+  if (std::error_code failed; !std::filesystem::is_regular_file(context.path, failed)) {
+    return Error{fmt::format(
+        "{} is an SQLite database that comes through a pipe; it needs a file that can be read at any place: save it as "
+        "one first.",
+        context.path)};
+  }
   if (!isPlainDatabase(context.path)) {
     return Error{fmt::format("{} is a compressed SQLite database: decompress it first.", context.path)};
   }

@@ -67,7 +67,7 @@ class Memory {
     const int64_t device = m_context.registry.device(process, row.integerOr(kDevice, 0));
     const bool fromPool = row.integerOr(kPool, 0) != 0;
     const int64_t id = m_context.file.rows().nextId<schema::AllocationRow>();
-    const int64_t bytes = m_context.size(row.integer(kBytes));
+    const int64_t bytes = m_context.size(row, kBytes);
     m_context.file.rows().insert(schema::AllocationRow{
         .id = id,
         .process_id = process,

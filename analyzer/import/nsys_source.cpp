@@ -36,6 +36,16 @@ std::optional<int> versionIn(std::string_view suffix) {
 
 }  // namespace
 
+std::optional<int64_t> NsysRow::integer(int column) const {
+  const ValueType kind = type(column);
+  if (kind == ValueType::Integer || kind == ValueType::Real) return m_statement.integer(column + 1);
+  if (kind != ValueType::Text) return std::nullopt;
+  const std::string_view digits = text(column);
+  int64_t value = 0;
+  const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return error == std::errc() && at == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
+}
+
 Result<NsysSource> NsysSource::open(const std::string& path) {
   auto database = Database::openForeign(path, kBusyTimeout);
   if (!database.ok()) return database.error();

@@ -21,7 +21,8 @@ class NsysRow {
  public:
   explicit NsysRow(const Statement& statement) : m_statement(statement) {}
   // Columns count from 0, in the order in which they were asked for.
-  [[nodiscard]] std::optional<int64_t> integer(int column) const { return m_statement.optionalInteger(column + 1); }
+  // No value: null, or a text or blob that is no whole number. SQLite lets any column hold any of these.
+  [[nodiscard]] std::optional<int64_t> integer(int column) const;
   [[nodiscard]] int64_t integerOr(int column, int64_t fallback) const { return integer(column).value_or(fallback); }
   [[nodiscard]] double real(int column) const { return m_statement.real(column + 1); }
   [[nodiscard]] std::string_view text(int column) const { return m_statement.text(column + 1); }

@@ -22,6 +22,11 @@ struct Properties {
   std::optional<int64_t> major, minor, multiprocessors, memory, threads;
 };
 
+std::optional<int64_t> positive(const JsonValue& value) {
+  const auto number = value.toInteger();
+  return number && *number > 0 ? number : std::nullopt;
+}
+
 std::map<int64_t, Properties> readProperties(std::string_view json) {
   std::map<int64_t, Properties> devices;
   (void)readArray(json, [&](const JsonValue& element) {
@@ -32,10 +37,10 @@ std::map<int64_t, Properties> readProperties(std::string_view json) {
       if (key == "name") found.name = value.toText();
       if (key == "computeMajor" || key == "major") found.major = value.toInteger();
       if (key == "computeMinor" || key == "minor") found.minor = value.toInteger();
-      if (key == "numSms" || key == "multiProcessorCount") found.multiprocessors = value.toInteger();
-      if (key == "totalGlobalMem") found.memory = value.toInteger();
+      if (key == "numSms" || key == "multiProcessorCount") found.multiprocessors = positive(value);
+      if (key == "totalGlobalMem") found.memory = positive(value);
       if (key == "maxThreadsPerMultiprocessor" || key == "maxThreadsPerMultiProcessor") {
-        found.threads = value.toInteger();
+        found.threads = positive(value);
       }
     });
     if (id) devices.emplace(*id, std::move(found));

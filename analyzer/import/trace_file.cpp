@@ -27,12 +27,14 @@ Status prepare(schema::Database& database) {
   return database.execute(std::string(schema::viewsSql()));
 }
 
+Error taken(const std::string& path) {
+  return Error{fmt::format("The file {} exists already; name another one with -o, or remove it.", path)};
+}
+
 }  // namespace
 
 Result<TraceFile> TraceFile::create(const std::string& path) {
-  if (std::error_code ignored; std::filesystem::exists(path, ignored)) {
-    return Error{fmt::format("The file {} exists already; name another one with -o, or remove it.", path)};
-  }
+  if (std::error_code ignored; std::filesystem::exists(path, ignored)) return taken(path);
   auto staging = Staging::file(path, "importing");
   if (!staging.ok()) {
     return Error{fmt::format("Cannot create {}: {}; name another place with -o.", path, staging.error().message)};
@@ -117,7 +119,9 @@ Status TraceFile::publish() {
   last += "PRAGMA analysis_limit=400; ANALYZE;";
   if (const Status status = database().execute(last); !status.ok()) return failure(status.error().message);
   const Status published = isCompressedName(m_path) ? publishCompressed() : publishPlain();
-  return published.ok() ? published : failure(published.error().message);
+  if (published.ok()) return published;
+  if (std::error_code ignored; std::filesystem::exists(m_path, ignored)) return taken(m_path);
+  return failure(published.error().message);
 }
 
 Status TraceFile::publishPlain() {

@@ -2,9 +2,11 @@
 // What is written as Chrome JSON and imported again is the same, to the nanosecond.
 #include "analyzer/export/chrome.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
 
 #include "analyzer/import/import.h"
@@ -139,6 +141,43 @@ TEST(ChromeExport, RefusesANameThatIsTaken) {
   EXPECT_THAT(errorOf(exports::exportChrome(trace, options)), testing::HasSubstr("--force"));
   options.replace = true;
   EXPECT_EQ(errorOf(exports::exportChrome(trace, options)), "");
+}
+
+TEST(ChromeExport, KeepsArrowsMemoryOfTheHostAndTheRankInOneFile) {
+  const Folder folder;
+  const auto event = [](const std::string& phase, const std::string& more) {
+    return R"({"ph": ")" + phase + R"(", "pid": 5, "tid": 6, )" + more + "}";
+  };
+  const auto memory = [&](int ts, int type, int address, int bytes) {
+    return event("i", fmt::format(R"("s": "t", "cat": "cpu_instant_event", "name": "[memory]", "ts": {}, "args": )"
+                                  R"({{"Addr": {}, "Bytes": {}, "Device Type": {}, "Device Id": {}}})",
+                                  ts, address, bytes, type, type - 1));
+  };
+  std::ofstream(folder.file("first.json"))
+      << "{\"distributedInfo\": {\"rank\": 3, \"world_size\": 8}, \"traceEvents\": ["
+      << event("X", R"("cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 9)") << ","
+      << event("s", R"("cat": "fwdbwd", "name": "fwdbwd", "id": 7, "ts": 2)") << ","
+      << event("f", R"("cat": "fwdbwd", "name": "fwdbwd", "id": 7, "ts": 8, "bp": "e")") << "," << memory(3, 0, 100, 64)
+      << "," << memory(4, 1, 200, 128) << "," << memory(5, 0, 100, -64) << "," << memory(6, 1, 300, 256) << "]}";
+  const auto import = [&](const std::string& from, const std::string& to) {
+    import::ImportOptions options;
+    options.files = {folder.file(from)};
+    options.output = folder.file(to);
+    (void)valueOf(import::importTraces(options));
+    return valueOf(Trace::open(folder.file(to)));
+  };
+  Trace before = import("first.json", "before.sqlite");
+  exports::ChromeOptions options;
+  options.output = folder.file("again.json");
+  (void)valueOf(exports::exportChrome(before, options));
+  Trace after = import("again.json", "after.sqlite");
+  for (const char* sql : {"SELECT rank, world_size FROM process",
+                          "SELECT text, source_start_ns, target_start_ns FROM flow JOIN string ON string.id = name_id",
+                          "SELECT start_ns, bytes, space, freed_ns FROM allocations ORDER BY start_ns"}) {
+    const std::vector<std::string> rows = rowsOf(before, sql);
+    EXPECT_FALSE(rows.empty()) << sql;
+    EXPECT_EQ(rowsOf(after, sql), rows) << sql;
+  }
 }
 
 }  // namespace

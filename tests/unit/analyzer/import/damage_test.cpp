@@ -44,6 +44,53 @@ TEST_F(ImportTest, DamageBetweenEventsCostsNoEvent) {
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'damaged_event'"), 1);
 }
 
+TEST_F(ImportTest, EachElementThatIsNoEventIsCounted) {
+  const std::string noPhase = R"({"name": "a", "ts": 1, "dur": 1, "pid": 1, "tid": 1})";
+  const Database& db = imported(traceOf({noPhase, noPhase, "1", "\"a\"", "[1]", "null", "{}", R"({"x": {"y": [1]}})",
+                                         kFirst, R"({"ph": 7, "ts": 1})", R"({"ph": [[1]], "args": {"name": "a"}})"}));
+  EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 1);
+  EXPECT_EQ(m_result.events, 11u);
+  EXPECT_EQ(m_result.damaged, 10u);
+  EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code = 'cut'"), 0);
+}
+
+TEST_F(ImportTest, DamagedEventsInARowCountEach) {
+  const std::string lineEnd =
+      "{\"ph\": \"X\", \"name\": \"b\nad\", \"ts\": 5, \"args\": {\"name\": \"a\", \"b\": [1]}}";
+  const std::string open = R"({"ph": "X", "name": "bad", "ts": 5, "args": {"name": "a")";
+  (void)imported(traceOf({lineEnd, lineEnd, open, open, kFirst, lineEnd, kLast, open, lineEnd}));
+  EXPECT_EQ(m_result.events, 9u);
+  EXPECT_EQ(m_result.damaged, 7u);
+}
+
+// What stands behind the events says when they were, and of which rank.
+TEST_F(ImportTest, ADamagedLastEventCostsNothingBehindIt) {
+  for (const char* bad :
+       {"{\"ph\": \"X\", \"name\": \"a\x01b\", \"ts\": 1, \"args\": {\"grid\": [1, 2, 3], \"block\": [4, 5, 6]}}",
+        R"({"ph": "X", "name": "open, "ts": 1, "args": {"grid": [1, 2, 3], "block": [4, 5, 6]}})",
+        R"({"ph": "X", "name": "bad", "ts": 1, "args": {"grid": [1, 2, 3], "block": [4, 5, 6])", R"({"x")", "[1, ",
+        "}"}) {
+    std::filesystem::remove(output());
+    const Database& db = imported(
+        traceOf({kFirst, bad}, R"("baseTimeNanoseconds": 1712195495519689047, "distributedInfo": {"rank": 3})"));
+    EXPECT_EQ(db.text("SELECT value FROM meta WHERE key = 'session_start_realtime_ns'"), "1712195495519699047") << bad;
+    EXPECT_EQ(db.number("SELECT rank FROM process"), 3) << bad;
+    EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code = 'cut'"), 0) << bad;
+    EXPECT_EQ(m_result.damaged, 1u) << bad;
+  }
+}
+
+TEST_F(ImportTest, WhatFollowsTheTraceIsSaid) {
+  for (const std::string behind : {traceOf({kLast}), std::string("}xxxx")}) {
+    std::filesystem::remove(output());
+    const Database& db = imported(traceOf({kFirst}) + "\n" + behind + "\n");
+    EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 1);
+    EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'bytes_behind'"),
+              static_cast<int64_t>(behind.size() + 1));
+    EXPECT_THAT(m_result.warnings, testing::ElementsAre(testing::HasSubstr("bytes behind the end of the trace")));
+  }
+}
+
 TEST_F(ImportTest, TimesThatAreNoneAreCounted) {
   const Database& db =
       imported(traceOf({kFirst, kernelEvent("negative", "30", "-5", 3), kernelEvent("nan", "40", "NaN", 4),

@@ -274,5 +274,76 @@ TEST_F(StagingTest, AFolderReplacesItsOwnEntriesOnly) {
   EXPECT_THAT(names, testing::UnorderedElementsAre("kept", "new"));
 }
 
+// ---- several files --------------------------------------------------------------------------------------------------
+
+std::string rankTrace(int rank, const std::string& more) {
+  return traceOf({kernelEvent("k", "10", "5", 1)},
+                 "\"distributedInfo\": {\"rank\": " + std::to_string(rank) + "}" + more);
+}
+
+TEST_F(Hostile, AFileThatHasLostItsBaseTimeIsPutAtTheOthers) {
+  const auto result = import({write("whole.json", rankTrace(0, ", \"baseTimeNanoseconds\": 1712195495519689047")),
+                              write("cut.json", rankTrace(1, ", \"baseTimeNano"))});
+  ASSERT_TRUE(result.ok());
+  EXPECT_THAT(result.value().warnings, testing::Contains(HasSubstr("cut.json does not say when its times begin")));
+  const Database db(output());
+  EXPECT_EQ(db.number("SELECT max(start_ns) - min(start_ns) FROM kernel"), 0);
+  EXPECT_EQ(
+      db.rows("SELECT rank, code FROM diagnostic JOIN process p ON p.id = process_id WHERE code = 'clock_not_known'"),
+      (std::vector<Database::Row>{{"1", "clock_not_known"}}));
+  // A host of its own, so that no report takes its clock for that of the others.
+  EXPECT_EQ(db.number("SELECT count(DISTINCT host_id) FROM process"), 2);
+}
+
+TEST_F(Hostile, ABaseTimeIsReadHoweverItIsWritten) {
+  for (const auto& [written, expected] : {std::pair("1712195495519689047.0", "1712195495519699047"),
+                                          {"\"1712195495519689047\"", "1712195495519699047"},
+                                          {"1.7e18", "1700000000000010000"}}) {
+    std::filesystem::remove(output());
+    const auto& db = imported(rankTrace(0, std::string(", \"baseTimeNanoseconds\": ") + written));
+    EXPECT_EQ(db.text("SELECT value FROM meta WHERE key = 'session_start_realtime_ns'"), expected);
+    EXPECT_THAT(m_result.warnings, IsEmpty());
+  }
+  std::filesystem::remove(output());
+  (void)imported(rankTrace(0, ", \"baseTimeNanoseconds\": -5"));
+  EXPECT_THAT(m_result.warnings, testing::ElementsAre(HasSubstr("baseTimeNanoseconds")));
+}
+
+TEST_F(Hostile, AFileIsNotImportedTwiceByMistake) {
+  const std::string one = write("one.json", traceOf({kernelEvent("k", "10", "5", 1)}));
+  const std::string link = m_folder.file("link.json");
+  std::filesystem::create_symlink(one, link);
+  EXPECT_THAT(import({one, one}).error().message, HasSubstr("is named twice"));
+  EXPECT_THAT(import({one, link}).error().message, HasSubstr("are the same file"));
+  const auto copied = import({one, write("copy.json", traceOf({kernelEvent("k", "10", "5", 1)}))});
+  ASSERT_TRUE(copied.ok());
+  EXPECT_THAT(copied.value().warnings, testing::Contains(HasSubstr("hold the same bytes")));
+  std::filesystem::remove(output());
+  EXPECT_TRUE(import({one, one}, {0, 1}).ok()) << "the user says that it is two ranks";
+}
+
+TEST_F(Hostile, OptionsThatCannotBeAreRefused) {
+  const std::string one = write("one.json", traceOf({kernelEvent("k", "10", "5", 1)}));
+  EXPECT_THAT(import({one}, {INT64_MAX}).error().message, HasSubstr("from 0 to 16777215"));
+  import::ImportOptions options;
+  options.files = {one};
+  options.output = "-";
+  EXPECT_THAT(import::importTraces(options).error().message, HasSubstr("standard output"));
+}
+
+TEST_F(Hostile, ByteOrderMarksArePassedOver) {
+  const auto& db = imported("\xef\xbb\xbf" + traceOf({kernelEvent("k", "10", "5", 1)}));
+  EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 1);
+  EXPECT_THAT(import({write("wide.json", std::string("\xff\xfe{\0}\0", 6))}).error().message, HasSubstr("UTF-16"));
+}
+
+TEST_F(Hostile, MemoryOfADeviceThatCannotBeIsNotKnown) {
+  const auto& db =
+      imported(traceOf({kernelEvent("k", "10", "5", 1)},
+                       R"("deviceProperties": [{"id": 0, "name": "GPU", "totalGlobalMem": -3, "numSms": 0}])"));
+  EXPECT_EQ(db.rows("SELECT memory_bytes, multiprocessor_count FROM device"),
+            (std::vector<Database::Row>{{"NULL", "NULL"}}));
+}
+
 }  // namespace
 }  // namespace plumb::test

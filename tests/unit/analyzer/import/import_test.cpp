@@ -173,5 +173,39 @@ TEST_F(ImportTest, AnExistingFileIsNeverTouched) {
   EXPECT_EQ(std::filesystem::file_size(output()), 8u);
 }
 
+std::string rangeEvent(const char* phase, const char* name, int ts, const std::string& more = "") {
+  return std::string(R"({"ph": ")") + phase + R"(", "cat": "c", "name": ")" + name +
+         R"(", "pid": 1, "tid": 1, "ts": )" + std::to_string(ts) + more + "}";
+}
+const char* const kRangeTimes =
+    "SELECT text, start_ns, duration_ns FROM range JOIN string ON string.id = name_id ORDER BY start_ns";
+
+TEST_F(ImportTest, BeginsAndEndsArePairedByTimeNotByTheirPlaceInTheFile) {
+  const Database& db =
+      imported(traceOf({rangeEvent("B", "outer", 10), rangeEvent("B", "inner", 20), rangeEvent("E", "outer", 50),
+                        rangeEvent("E", "inner", 30), rangeEvent("E", "early", 70), rangeEvent("B", "early", 60)}));
+  EXPECT_EQ(
+      db.rows(kRangeTimes),
+      (std::vector<Database::Row>{{"outer", "0", "40000"}, {"inner", "10000", "10000"}, {"early", "50000", "10000"}}));
+  EXPECT_EQ(db.rows("SELECT code FROM diagnostic"), (std::vector<Database::Row>{}));
+  EXPECT_EQ(db.text("SELECT o.text FROM range r JOIN range p ON p.id = r.parent_id JOIN string o ON o.id = p.name_id"),
+            "outer");
+}
+
+TEST_F(ImportTest, AnEndBeforeItsBeginEndsNothing) {
+  const Database& db = imported(traceOf({rangeEvent("B", "late", 100), rangeEvent("E", "late", 40)}));
+  EXPECT_EQ(db.rows(kRangeTimes), (std::vector<Database::Row>{{"late", "60000", "NULL"}}));
+  EXPECT_EQ(db.rows("SELECT code, count FROM diagnostic ORDER BY code"),
+            (std::vector<Database::Row>{{"end_without_begin", "1"}, {"never_ended", "1"}}));
+}
+
+TEST_F(ImportTest, AsynchronousEventsArePairedByTheIdThatId2Holds) {
+  const Database& db = imported(traceOf({rangeEvent("b", "one", 10, R"(, "id2": {"local": "0x1"})"),
+                                         rangeEvent("b", "two", 20, R"(, "id2": {"global": "0x1"})"),
+                                         rangeEvent("e", "one", 30, R"(, "id2": {"local": "0x1"})"),
+                                         rangeEvent("e", "two", 60, R"(, "id2": {"global": "0x1"})")}));
+  EXPECT_EQ(db.rows(kRangeTimes), (std::vector<Database::Row>{{"one", "0", "20000"}, {"two", "10000", "40000"}}));
+}
+
 }  // namespace
 }  // namespace plumb::test

@@ -56,6 +56,13 @@ TEST_F(ImportTest, MemoryTimelineDamagedRowsCostThemselves) {
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'damaged_event'"), 7);
 }
 
+TEST_F(ImportTest, MemoryTimelineRowsBehindDamageStay) {
+  const Database& db = imported(
+      R"([[101, 1, 512, 0], [101, "x", 512, 0], [102, 1, 1024, 0], null, [103, 1, 2048, 0], [1, [2]], [104, 1, 4096, 0]])");
+  EXPECT_EQ(db.number("SELECT sum(bytes) FROM allocation"), 512 + 1024 + 2048 + 4096);
+  EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code = 'cut'"), 0);
+}
+
 TEST_F(ImportTest, MemoryTimelineThatIsSummedUpIsExplained) {
   EXPECT_THAT(errorOf("[[1, 2, 3, 4, 5], [[0, 1], [2, 3]]]"), HasSubstr(".raw.json.gz"));
 }

@@ -45,6 +45,18 @@ TEST_F(ImportTest, NcclTestsOfToday) {
   EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic"), 0);
 }
 
+// mpirun and srun say before each line who wrote it.
+TEST_F(ImportTest, NcclTestsUnderALauncherThatTagsItsLines) {
+  const std::string log = kNewHeader + "  8  2  float  none  -1  1.0  1.0  1.0  0  2.0  1.0  1.0  0\n" + kFooter;
+  for (const std::string tag : {"[1,0]<stdout>:", "[1,12]<stdout>: ", "0: ", " 7: "}) {
+    std::filesystem::remove(output());
+    std::string tagged = tag;
+    for (const char c : log) tagged.append(1, c).append(c == '\n' ? tag : "");
+    const Database& db = imported(tagged);
+    EXPECT_EQ(db.number("SELECT count(*) FROM collective_benchmark WHERE bytes = 8"), 2) << tag;
+  }
+}
+
 TEST_F(ImportTest, NcclTestsTellWhatIsDamagedOrNotMeasured) {
   const Database& db = imported("  8  2 float sum -1 1 1 1 0\n" + kNewHeader +
                                 "  8  2  float  none  -1  1.0  1.0  1.0  0  N/A  N/A  N/A  N/A\n"

@@ -163,5 +163,25 @@ TEST_F(DamagedNsys, AnExportComesBackUnderItsOwnNames) {
   EXPECT_EQ(db.rows("SELECT name FROM PROCESSES WHERE pid = 500"), (Rows{{"process 500"}}));
 }
 
+// SQLite takes a text in a column of numbers, and reads it as 0.
+TEST_F(DamagedNsys, ATextWhereANumberBelongsIsNoNumber) {
+  kernel("good", 100, 110, 1);
+  kernel("bad", 200, 210, 2);
+  kernel("written", 300, 310, 3);
+  nsys.execute(
+      "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 'abc' WHERE correlationId = 2;"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, correlationId, globalPid, "
+      "bytes);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(400, '410', 0, 1, 7, 4, " +
+      std::to_string(globalTid(500, 0)) + ", 'many')");
+  ASSERT_TRUE(import({nsys.path()}).ok());
+  const Database db(output());
+  EXPECT_EQ(db.rows("SELECT name, start_ns FROM kernels ORDER BY start_ns"),
+            (std::vector<Database::Row>{{"good", "100"}, {"written", "300"}}));
+  EXPECT_EQ(db.rows("SELECT duration_ns, bytes FROM memory_copy"), (std::vector<Database::Row>{{"10", "0"}}));
+  EXPECT_EQ(db.rows("SELECT code, count FROM diagnostic WHERE code IN ('no_time', 'bad_size') ORDER BY code"),
+            (std::vector<Database::Row>{{"bad_size", "1"}, {"no_time", "1"}}));
+}
+
 }  // namespace
 }  // namespace plumb::test
