@@ -224,9 +224,8 @@ bool waitForOther() noexcept {
     return;
   }
   const KeepErrno keep;
-  const CudaPresence presence = cudaPresence();
-  if (presence != CudaPresence::kNoDriver && presence != CudaPresence::kDriverSilent) {
-    return;
+  if (cudaPresence() != CudaPresence::kNoDriver) {
+    return;  // a driver that nobody called is that of a helper process more often than not
   }
   s_ending = true;
   if (ensureAttached()) {
