@@ -36,6 +36,17 @@ std::optional<int64_t> integerAt(const Statement& row, int column) {
   return column < 0 ? std::nullopt : row.optionalInteger(column);
 }
 
+// None for what is no length of time: a text, an infinite number.
+std::optional<Duration> gainAt(const Statement& row, int column) {
+  if (column < 0) return std::nullopt;
+  const ValueType type = row.type(column);
+  const double ns = row.real(column);
+  if ((type != ValueType::Integer && type != ValueType::Real) || !(ns <= static_cast<double>(kLargestTimeNs))) {
+    return std::nullopt;
+  }
+  return Duration(static_cast<int64_t>(std::max(ns, 0.0)));
+}
+
 // The rule's columns, read by name.
 class FindingReader {
  public:
@@ -66,7 +77,7 @@ class FindingReader {
     one.rank = integerAt(m_row, m_rank);
     one.pid = integerAt(m_row, m_pid);
     one.finding = m_row.text(m_finding);
-    if (const auto ns = integerAt(m_row, m_gain)) one.gain = Duration(std::max<int64_t>(*ns, 0));
+    one.gain = gainAt(m_row, m_gain);
     one.arithmetic = textAt(m_row, m_arithmetic);
     const auto from = integerAt(m_row, m_start), to = integerAt(m_row, m_end);
     if (from && to && *from <= *to) one.where = Interval{TimePoint(*from), TimePoint(*to)};

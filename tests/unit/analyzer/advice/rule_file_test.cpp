@@ -138,6 +138,16 @@ TEST(RuleFile, AnEndlessRuleIsStopped) {
   EXPECT_EQ(advice.findings.size(), 1u);
 }
 
+TEST(RuleFile, AGainThatIsNoLengthOfTimeIsNone) {
+  for (const char* gain : {"9e999", "'abc'", "9223372036854775807"}) {
+    const Folder folder;
+    folder.write("own.sql", std::string(kHead) + "SELECT 'found' AS finding, " + gain + " AS gain_ns");
+    const Advice advice = adviceWith(folder);
+    ASSERT_EQ(advice.findings.size(), 1u) << gain;
+    EXPECT_FALSE(advice.findings[0].gain) << gain;
+  }
+}
+
 TEST(RuleFile, ARuleWithoutTheParameterOfAFilterThatIsSetAbstains) {
   const Folder folder;
   folder.write("whole.sql", std::string(kHead) + kFinds);
