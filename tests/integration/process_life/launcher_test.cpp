@@ -96,7 +96,7 @@ TEST_F(Record, SaysWhichPluginsAreOffAndWhy) {
   Command command = record({"-o", "run.sqlite", kProgram, "return"});
   command.environment["PLUMB_PLUGIN_DIR"] = file("broken");
   const Outcome outcome = run(command);
-  EXPECT_EQ(outcome.exitCode, 0);
+  EXPECT_EQ(outcome.exitCode, 7);
   EXPECT_THAT(outcome.errors, HasSubstr("plumb: The plugin nccl is off: it cannot be loaded"));
 
   command = record({"-o", "none.sqlite", kProgram, "return"});
