@@ -334,6 +334,7 @@ TEST_F(Hostile, OptionsThatCannotBeAreRefused) {
 TEST_F(Hostile, ByteOrderMarksArePassedOver) {
   const auto& db = imported("\xef\xbb\xbf" + traceOf({kernelEvent("k", "10", "5", 1)}));
   EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 1);
+  std::filesystem::remove(output());
   EXPECT_THAT(import({write("wide.json", std::string("\xff\xfe{\0}\0", 6))}).error().message, HasSubstr("UTF-16"));
 }
 
