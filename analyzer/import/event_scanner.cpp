@@ -16,6 +16,7 @@ constexpr size_t kForgetBytes = 1u << 19;
 constexpr size_t kLargestCandidate = 4u << 20;
 // How much is looked at for the next event after damage, over all candidates, before the rest is given up.
 constexpr uint64_t kMostSearched = 1u << 30;
+constexpr uint64_t kMostMembers = 1000;
 constexpr size_t kAhead = 256;  // for the first key of an event
 
 bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -273,7 +274,7 @@ bool EventScanner::reject() {
   m_at = m_itemStart;
   if (!m_searching) {
     if (passWhole()) return true;
-    m_searched = 0;
+    m_searched = m_members = 0;
   }
   const bool isNew = !m_searching || m_isElement;
   const char first = m_buffer[m_at];
@@ -331,7 +332,8 @@ bool EventScanner::isEnd() {
 bool EventScanner::isStart() {
   const Start start = startOf(ahead());
   m_isElement = m_last != ':';
-  if (start == Start::Event) return true;
+  // Members that look like events are seldom any; each that is tried may be long.
+  if (start == Start::Event) return m_isElement || ++m_members <= kMostMembers;
   return start == Start::Object && m_end.isLost() && (m_last == ',' || m_last == '[');
 }
 

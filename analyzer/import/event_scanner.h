@@ -88,6 +88,7 @@ class EventScanner {
   bool m_searching = false;  // after damage, until an event is good
   bool m_cut = false;
   uint64_t m_searched = 0;  // bytes looked at since the damage
+  uint64_t m_members = 0;   // objects tried since then that seemed to be part of it
   ElementEnd m_end;         // of the damaged element
   bool m_isTrusted = true;  // the damaged element is one for sure
   bool m_isElement = true;  // what was found after damage does not seem to be part of it
