@@ -93,7 +93,7 @@ std::string whyNothing(Trace& trace, const Source& source) {
 
 std::string whyNoCollective(Trace& trace) {
   const auto largest = firstText(
-      trace, "SELECT max(n_ranks) FROM main.communicator HAVING NOT EXISTS (SELECT 1 FROM main.collective)", "");
+      trace, "SELECT max(n_ranks) FROM main.communicator WHERE NOT EXISTS (SELECT 1 FROM main.collective)", "");
   if (largest != "1") return "";
   return "No collective was recorded, because every communicator has one rank: NCCL launches no kernels for it, it "
          "only "
