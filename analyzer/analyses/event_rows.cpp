@@ -26,8 +26,9 @@ Status readWork(Trace& trace, const std::function<void(const WorkRow&)>& take) {
        "main.memory_copy"},
       {WorkKind::Set, "id, process_id, device_id, stream_id, correlation, start_ns, duration_ns, flags",
        "main.memory_set"}};
-  for (const auto& [what, columns, name] : kTables) {
-    const Status read = scanRows(trace.database(), columns, name, [&](const RowValues& row) {
+  for (const Table& table : kTables) {
+    const WorkKind what = table.what;
+    const Status read = scanRows(trace.database(), table.columns, table.name, [&](const RowValues& row) {
       WorkRow work;
       work.what = what;
       work.id = row.integer(0);
