@@ -12,6 +12,7 @@
 #include "analyzer/analyses/launches.h"
 #include "analyzer/analyses/memory.h"
 #include "analyzer/analyses/steps.h"
+#include "analyzer/analyses/torch_ranges.h"
 
 namespace plumb::compare {
 namespace {
@@ -168,7 +169,10 @@ Status Sampler::sampleHost(Subject subject, const char* sql) {
     const auto steps = m_steps.find(row.id<ProcessId>(0));
     if (steps == m_steps.end()) continue;
     const auto step = steps->second.atHost(row.time(1));
-    if (step) add(subject, std::string(m_trace.text(row.id<StringId>(3))), *step, static_cast<double>(row.integer(2)));
+    if (!step) continue;
+    std::string_view name = m_trace.text(row.id<StringId>(3));
+    if (subject == Subject::Range) name = placeName(torchRangeName(name).name);  // steps of two runs bear other numbers
+    add(subject, std::string(name), *step, static_cast<double>(row.integer(2)));
   }
   return row.status();
 }

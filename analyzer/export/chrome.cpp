@@ -364,15 +364,23 @@ Status Writer::gpuEvents() {
 }
 
 Status Writer::otherEvents() {
+  constexpr int64_t kContextWait = 4;  // CUpti_ActivitySynchronizationType
+  auto eventWaits = m_trace.query("SELECT 1 FROM main.synchronization WHERE kind = 1 LIMIT 1");
+  if (!eventWaits.ok()) return eventWaits.error();
+  const bool hasEventWaits = eventWaits.value().next();
   Status read = each(
       "SELECT start_ns, duration_ns, kind, stream_id, event_id, correlation FROM main.synchronization WHERE "
       "process_id = ?1",
       [&](Statement& row) {
         const Place place = row.isNull(3) ? Place{m_pid, 0, -1, 0} : placeOf(row.id<StreamId>(3));
+        // Sources whose waits for events are not recorded write all streams of a context as 2^32 - 1, which counts for
+        // HTA.
+        const int64_t stream =
+            row.isNull(3) && row.integer(2) == kContextWait && !hasEventWaits ? 4294967295 : place.stream;
         event(
             R"({{"ph": "X", "cat": "cuda_sync", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"cuda_sync_kind": "{}", "device": {}, "context": {}, "stream": {}, "correlation": {}{}}}}})",
             syncName(row.integer(2)), place.pid, place.stream, at(row.integer(0)), micros(row.integer(1)),
-            syncName(row.integer(2)), place.ordinal, place.context, place.stream, row.integer(5),
+            syncName(row.integer(2)), place.ordinal, place.context, stream, row.integer(5),
             row.isNull(4) ? std::string() : fmt::format(", \"wait_on_cuda_event_id\": {}", row.integer(4)));
       });
   if (!read.ok()) return read;
