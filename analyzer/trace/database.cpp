@@ -381,7 +381,7 @@ Status Database::checkKind() {
     }
     numbers[i] = statement.value().integer(0);
   }
-  if (numbers[0] == 0 && isBlank()) {
+  if ((numbers[0] == 0 || numbers[0] == schema::kApplicationId) && isBlank()) {
     return Error{
         fmt::format("{} holds nothing yet: its recording has just begun, or it was copied without its log {}-wal.",
                     m_path, m_path)};
