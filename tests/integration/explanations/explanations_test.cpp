@@ -85,7 +85,7 @@ TEST_F(Explanations, ASlowRankIsNamedWithItsCompute) {
 TEST_F(Explanations, ALateRankIsNamedWithItsDataLoader) {
   record("lessons/faults", {"--fault", "late-rank", "--steps", "6", "--delay", "80", "--ranks", "3"});
   const auto found = findings("stragglers");
-  ASSERT_EQ(found.size(), 1u);
+  ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0]["rank"], 2);
   EXPECT_THAT(textOf(found[0]), HasSubstr("late in: data loading"));
   EXPECT_EQ(found[0]["range"], "dataloader");
