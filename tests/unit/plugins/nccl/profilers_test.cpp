@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin as NCCL drives it: every version, in legal and in nasty orders, from many threads.
-#include "plugins/nccl/profilers.h"
-
+// The plugin as NCCL 2.28 drives it, in legal and in nasty orders, from many threads.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -13,14 +11,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plugins/nccl/lane.h"
 #include "tests/fakes/allocation_count.h"
-#include "tests/fakes/fake_host.h"
+#include "tests/unit/plugins/nccl/nccl_profiler.h"
 
 namespace plumb::nccl {
 namespace {
-
-using test::FakeHost;
 
 // NCCL 2.28: one communicator of one rank.
 class NcclV5 {
@@ -124,36 +119,6 @@ class NcclV5 {
     return handle;
   }
   const abi::v5::Profiler& m_profiler;
-};
-
-class NcclProfiler : public testing::Test {
- protected:
-  NcclProfiler() { processLane().start(host.raw()); }
-  ~NcclProfiler() override { processLane().onForkChild(); }
-
-  [[nodiscard]] std::vector<CollectiveRecord> collectives() const {
-    return host.all<CollectiveRecord>(RecordKind::kCollective);
-  }
-  // By event id; a second detail of one event is an error.
-  [[nodiscard]] std::map<uint64_t, CollectiveDetailRecord> details() const {
-    std::map<uint64_t, CollectiveDetailRecord> found;
-    for (const CollectiveDetailRecord& d : host.all<CollectiveDetailRecord>(RecordKind::kCollectiveDetail)) {
-      EXPECT_TRUE(found.emplace(d.event_id, d).second) << "two details of event " << d.event_id;
-    }
-    return found;
-  }
-  // The external ids that launches pushed, in order.
-  [[nodiscard]] std::vector<uint64_t> pushed() const {
-    std::vector<uint64_t> ids;
-    for (const std::string& call : host.correlationCalls()) {
-      if (call.starts_with("push ")) {
-        ids.push_back(std::stoull(call.substr(5)));
-      }
-    }
-    return ids;
-  }
-
-  FakeHost host;
 };
 
 TEST_F(NcclProfiler, InitDescribesTheCommunicator) {
@@ -516,105 +481,6 @@ TEST_F(NcclProfiler, ACollectiveAllocatesNothing) {
   collective();
   EXPECT_EQ(test::allocationsOfThisThread(), before);
   lane.closeCommunicator(context);
-}
-
-// Versions 1 to 4.
-
-template <class Profiler, class Descr>
-void runOld(const Profiler& p, Descr descr, void* context) {
-  void* handle = &descr;
-  EXPECT_EQ(p.startEvent(context, &handle, &descr), 0);
-  EXPECT_NE(handle, &descr);
-  EXPECT_EQ(p.stopEvent(handle), 0);
-  EXPECT_EQ(p.recordEventState(handle, abi::kProxyOpSendDone, nullptr), 0);
-}
-
-TEST_F(NcclProfiler, VersionOne) {
-  const auto& v1 = *static_cast<const abi::v1::Profiler*>(profiler(1));
-  void* context = nullptr;
-  int mask = 0;
-  ASSERT_EQ(v1.init(&context, &mask), 0);
-  EXPECT_EQ(mask, static_cast<int>(abi::kColl | abi::kP2p));
-  abi::v1::Descr descr{};
-  descr.type = abi::kColl;
-  descr.rank = 2;
-  descr.coll.commHash = 77;
-  descr.coll.name = "old";
-  descr.coll.func = abi::v1::kAllReduce;
-  descr.coll.datatype = 9;
-  descr.coll.count = 33;
-  descr.coll.seqNumber = 4;
-  descr.coll.algo = abi::v1::kTree;
-  runOld(v1, descr, context);
-  runOld(v1, descr, context);
-  const auto communicators = host.all<CommunicatorRecord>(RecordKind::kCommunicator);
-  ASSERT_EQ(communicators.size(), 1u) << "described once, by its first event";
-  EXPECT_EQ(communicators[0].hash, 77u);
-  EXPECT_EQ(communicators[0].rank, 2);
-  ASSERT_EQ(collectives().size(), 2u);
-  EXPECT_EQ(host.text(collectives()[0].operation), "AllReduce");
-  EXPECT_EQ(host.text(collectives()[0].datatype), "ncclBfloat16");
-  EXPECT_EQ(collectives()[0].element_count, 33u);
-  EXPECT_EQ(collectives()[0].communicator_hash, 77u);
-  EXPECT_EQ(details().at(collectives()[0].event_id).sequence, 4);
-  EXPECT_EQ(host.text(details().at(collectives()[0].event_id).algorithm), "TREE");
-  EXPECT_THAT(host.diagnostic("old_interface").message, testing::HasSubstr("v1"));
-  EXPECT_EQ(v1.finalize(context), 0);
-}
-
-TEST_F(NcclProfiler, VersionsTwoAndThree) {
-  const auto& v2 = *static_cast<const abi::v2::Profiler*>(profiler(2));
-  void* context = nullptr;
-  int mask = 0;
-  ASSERT_EQ(v2.init(&context, &mask), 0);
-  abi::v2::Descr second{};
-  second.type = abi::kP2p;
-  second.p2p = {"old", 78, "Send", nullptr, "ncclFloat32", 3, 1};
-  runOld(v2, second, context);
-  EXPECT_EQ(v2.finalize(context), 0);
-  ASSERT_EQ(collectives().size(), 1u);
-  EXPECT_EQ(collectives()[0].peer, 1);
-  EXPECT_EQ(host.text(collectives()[0].operation), "Send");
-
-  const auto& v3 = *static_cast<const abi::v3::Profiler*>(profiler(3));
-  ASSERT_EQ(v3.init(&context, &mask), 0);
-  abi::v3::Descr third{};
-  third.type = abi::kColl;
-  third.coll.commHash = 79;
-  third.coll.func = "AllGather";
-  third.coll.datatype = "ncclInt8";
-  third.coll.nMaxChannels = 6;
-  runOld(v3, third, context);
-  EXPECT_EQ(v3.finalize(context), 0);
-  ASSERT_EQ(collectives().size(), 2u);
-  EXPECT_EQ(details().at(collectives()[1].event_id).channels, 6u);
-}
-
-TEST_F(NcclProfiler, VersionFour) {
-  const auto& v4 = *static_cast<const abi::v4::Profiler*>(profiler(4));
-  void* context = nullptr;
-  int mask = 0;
-  ASSERT_EQ(v4.init(&context, &mask, "four", 44, 2, 16, 9, nullptr), 0);
-  const auto communicators = host.all<CommunicatorRecord>(RecordKind::kCommunicator);
-  ASSERT_EQ(communicators.size(), 1u);
-  EXPECT_EQ(communicators[0].n_ranks, 16);
-  abi::v4::Descr descr{};
-  descr.type = abi::kColl;
-  descr.coll.func = "Broadcast";
-  descr.coll.root = 5;
-  descr.coll.datatype = "ncclInt8";
-  descr.coll.seqNumber = 6;
-  runOld(v4, descr, context);
-  ASSERT_EQ(collectives().size(), 1u);
-  EXPECT_EQ(collectives()[0].root, 5);
-  EXPECT_EQ(collectives()[0].communicator_hash, 44u);
-  EXPECT_EQ(details().at(collectives()[0].event_id).external_id, 0u);
-  EXPECT_EQ(v4.finalize(context), 0);
-}
-
-TEST_F(NcclProfiler, OtherVersionsAreNotSpoken) {
-  EXPECT_EQ(profiler(0), nullptr);
-  EXPECT_EQ(profiler(6), nullptr);
 }
 
 }  // namespace
