@@ -41,10 +41,6 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
       current->process = work.process;
       current->device = work.device;
     }
-    const bool isKernel = work.what == WorkKind::Kernel;
-    // Whether it communicates is told by the full name; the short one is what people read.
-    const bool communicates = isKernel ? classifier.value().isCommunication(work.process, work.correlation, work.name)
-                                       : classifier.value().isCommunication(work.process, work.correlation);
     DeviceEvent event;
     event.time = work.time;
     event.stream = work.stream;
@@ -53,7 +49,7 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
     event.id = work.id;
     event.copyKind = work.copyKind;
     event.table = work.what;
-    event.kind = communicates ? GpuEventKind::Communication : isKernel ? GpuEventKind::Compute : GpuEventKind::Memory;
+    event.kind = classifier.value().kindOf(work);
     event.isFromGraph = work.isFromGraph;
     current->events.push_back(event);
   });

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "analyzer/analyses/event_rows.h"
 #include "analyzer/trace/pair_hash.h"
 
 namespace plumb {
@@ -83,18 +82,18 @@ bool CommunicationClassifier::isCommunication(ProcessId process, Correlation cor
   return m_byName.emplace(kernelName, isCommunicationName(m_trace->text(kernelName))).first->second;
 }
 
+GpuEventKind CommunicationClassifier::kindOf(const WorkRow& work) {
+  const bool isKernel = work.what == WorkKind::Kernel;
+  const bool communicates = isKernel ? isCommunication(work.process, work.correlation, work.name)
+                                     : isCommunication(work.process, work.correlation);
+  if (communicates) return GpuEventKind::Communication;
+  return isKernel ? GpuEventKind::Compute : GpuEventKind::Memory;
+}
+
 Status forEachGpuEvent(Trace& trace, CommunicationClassifier& classifier,
                        const std::function<void(const GpuEvent&)>& take) {
-  // The full name, because the short one lacks the namespace by which some libraries are known.
   return forEachWork(trace, [&](const WorkRow& work) {
-    const bool isKernel = work.what == WorkKind::Kernel;
-    const bool communicates = isKernel ? classifier.isCommunication(work.process, work.correlation, work.name)
-                                       : classifier.isCommunication(work.process, work.correlation);
-    take({work.process, work.device, work.correlation,
-          communicates ? GpuEventKind::Communication
-          : isKernel   ? GpuEventKind::Compute
-                       : GpuEventKind::Memory,
-          work.isTimed, work.time});
+    take({work.process, work.device, work.correlation, classifier.kindOf(work), work.isTimed, work.time});
   });
 }
 

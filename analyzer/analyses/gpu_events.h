@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analyzer/analyses/event_rows.h"
 #include "analyzer/intervals/intervals.h"
 #include "analyzer/trace/trace.h"
 
@@ -33,6 +34,9 @@ class CommunicationClassifier {
   [[nodiscard]] CommunicationSource source(ProcessId process) const;
   // By records; for a process without them, or with records of some collectives only, also by the kernel's name.
   [[nodiscard]] bool isCommunication(ProcessId process, Correlation correlation, StringId kernelName);
+  // Which of the three a piece of work is; kernels by their full name, because the short one lacks the namespace by
+  // which some libraries are known.
+  [[nodiscard]] GpuEventKind kindOf(const WorkRow& work);
   // A copy or set is communication only when a record says so.
   [[nodiscard]] bool isCommunication(ProcessId process, Correlation correlation) const;
 

@@ -5,8 +5,10 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 #include "analyzer/analyses/host_forest.h"
+#include "analyzer/trace/row_scan.h"
 
 namespace plumb {
 namespace {
@@ -44,7 +46,8 @@ Result<std::vector<Capture>> loadCaptures(Trace& trace) {
   while (row.next()) {
     const ProcessId process = row.id<ProcessId>(0);
     const int64_t thread = row.integer(1);
-    const Interval time{row.time(2), row.time(2) + Duration(row.integer(3))};
+    if (!isUsableTime(row.integer(2), row.integer(3))) continue;
+    const Interval time = intervalOf(row.integer(2), row.integer(3));
     if (open && (open->process != process || open->thread != thread)) open.reset();
     switch (kindOf(trace.text(row.id<StringId>(4)))) {
       case CallKind::Begin:
@@ -72,18 +75,16 @@ Status findOperators(Trace& trace, std::vector<Capture>& captures) {
   std::set<int64_t> threads;
   for (const Capture& capture : captures) threads.insert(capture.thread);
   std::vector<HostNode> nodes;
-  for (const int64_t thread : threads) {
-    auto rows = trace.query("SELECT id, start_ns, duration_ns FROM operator WHERE thread_id = ?");
-    if (!rows.ok()) return rows.error();
-    rows.value().bind(1, thread);
-    while (rows.value().next()) {
-      HostNode& node = nodes.emplace_back();
-      node.track = thread;
-      node.time = {rows.value().time(1), rows.value().time(1) + Duration(rows.value().integer(2))};
-      node.payload = rows.value().integer(0);
-    }
-    if (Status status = rows.value().status(); !status.ok()) return status;
-  }
+  const Status read =
+      scanRows(trace.database(), "id, start_ns, duration_ns, thread_id", "operator", [&](const RowValues& row) {
+        const int64_t thread = row.integer(3);
+        if (!threads.contains(thread) || !isUsableTime(row.integer(1), row.integer(2))) return;
+        HostNode& node = nodes.emplace_back();
+        node.track = thread;
+        node.time = intervalOf(row.integer(1), row.integer(2));
+        node.payload = row.integer(0);
+      });
+  if (!read.ok()) return read;
   const HostForest forest(std::move(nodes));
   for (Capture& capture : captures) {
     for (const Interval& launch : capture.launches) {
@@ -113,21 +114,23 @@ Result<GraphReplays> findGraphReplays(Trace& trace, const std::vector<DeviceTime
     const Process* process = trace.process(id);
     return process ? process->rank : std::nullopt;
   };
+  std::unordered_map<size_t, std::vector<const Capture*>> byLaunchCount;
+  for (const Capture& capture : captures.value()) byLaunchCount[capture.launches.size()].push_back(&capture);
   for (auto& [key, work] : launches) {
     std::ranges::stable_sort(work, [](const DeviceEvent* a, const DeviceEvent* b) {
       return a->time.start < b->time.start;  // several devices
     });
-    const Capture* fitting = nullptr;
-    size_t fits = 0;
-    for (const Capture& capture : captures.value()) {
-      const bool isSameRank =
-          capture.process == key.first || rankOfProcess(capture.process) == rankOfProcess(key.first);
-      if (!isSameRank || capture.launches.size() != work.size()) continue;
-      fitting = &capture;
-      ++fits;
+    std::vector<const Capture*> fitting;
+    if (const auto alike = byLaunchCount.find(work.size()); alike != byLaunchCount.end()) {
+      for (const Capture* capture : alike->second) {
+        const bool isSameRank =
+            capture->process == key.first || rankOfProcess(capture->process) == rankOfProcess(key.first);
+        if (isSameRank) fitting.push_back(capture);
+        if (fitting.size() > 1) break;  // it cannot be told which
+      }
     }
-    result.replays.push_back(
-        {key.first, key.second, std::move(work), fits == 1 ? fitting->operators : std::vector<int64_t>()});
+    result.replays.push_back({key.first, key.second, std::move(work),
+                              fitting.size() == 1 ? fitting.front()->operators : std::vector<int64_t>()});
   }
   return result;
 }

@@ -66,13 +66,10 @@ Status forEachLaunchedWork(Trace& trace, CommunicationClassifier& classifier, co
                            const std::function<void(const LaunchedWork&)>& take) {
   return forEachWork(trace, [&](const WorkRow& row) {
     if (!row.isTimed) return;
-    const bool isKernel = row.what == WorkKind::Kernel;
-    const bool communicates = isKernel ? classifier.isCommunication(row.process, row.correlation, row.name)
-                                       : classifier.isCommunication(row.process, row.correlation);
     LaunchedWork work;
     work.what = row.what;
     work.id = row.id;
-    work.kind = communicates ? GpuEventKind::Communication : isKernel ? GpuEventKind::Compute : GpuEventKind::Memory;
+    work.kind = classifier.kindOf(row);
     work.process = row.process;
     work.device = row.device;
     work.stream = row.stream;

@@ -238,10 +238,6 @@ void append(CellRow& row, const hta::Description& d) {
   for (Cell value : {Cell(d.mean), Cell(d.p50), cell(d.std), Cell(d.min), Cell(d.max)}) row.push_back(std::move(value));
 }
 
-}  // namespace
-
-namespace {
-
 struct Group {
   std::vector<double> times;  // us
   int64_t firstStart = 0;     // ns
