@@ -144,7 +144,10 @@ void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLim
   if (const Status status = row.status(); !status.ok()) return abstain(status.error().message, !rule.isBuiltIn());
   if (found.empty() && !reason.empty()) return abstain(reason, false);
   if (found.empty() && !scope.isOutsideSteps) advice.quiet.push_back(rule.title);
+  const bool isKnown =
+      scope.isOutsideSteps && std::ranges::find(advice.findings, rule.name, &Finding::rule) != advice.findings.end();
   for (Finding& one : found) {
+    if (isKnown && !one.gain) continue;  // without a gain it says nothing more than that of the steps
     one.isOutsideSteps = scope.isOutsideSteps;
     if (scope.isOutsideSteps && !rule.remedyOutside.empty()) one.remedy = rule.remedyOutside;
     // A place that stands for many ranges is no range to ask for.

@@ -75,6 +75,25 @@ TEST(Rules, MisalignedMatrixProducts) {
   EXPECT_THAT(finding->evidence, testing::ElementsAre("library_call 2"));
 }
 
+TEST(Rules, WithoutAGainTheSetUpIsNotNamedBesideTheSteps) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    addProduct(host, 0, "bf16", 50257);
+    for (int64_t step = 0; step < 5; ++step) {
+      const int64_t begin = (10 + step) * kMs;
+      trace.addRange(host.rank.process, host.rank.thread, begin, kMs, "step");
+      host.launch(begin, begin + 5 * kUs, 600 * kUs);
+      addProduct(host, begin + 700 * kUs, "bf16", 1001);
+    }
+  }
+  const Advice advice = adviceOn(file);
+  ASSERT_TRUE(advice.steps);
+  EXPECT_EQ(std::ranges::count(advice.findings, "misaligned_gemms", &Finding::rule), 1);
+  EXPECT_FALSE(findingOf(advice, "misaligned_gemms")->isOutsideSteps);
+}
+
 TEST(Rules, MemoryBoundChain) {
   const TraceFile file;
   {

@@ -81,7 +81,7 @@ TEST_F(ImportTest, ADamagedLastEventCostsNothingBehindIt) {
 }
 
 TEST_F(ImportTest, WhatFollowsTheTraceIsSaid) {
-  for (const std::string behind : {traceOf({kLast}), std::string("}xxxx")}) {
+  for (const std::string& behind : {traceOf({kLast}), std::string("}xxxx")}) {
     std::filesystem::remove(output());
     const Database& db = imported(traceOf({kFirst}) + "\n" + behind + "\n");
     EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 1);

@@ -177,7 +177,9 @@ TEST_F(CaptureRules, AThreadMayChooseAMilderModeForItself) {
     EXPECT_EQ(mode, cudaStreamCaptureModeGlobal) << "the default";
     void* memory = nullptr;
     const cudaError_t error = cudaMalloc(&memory, kBytes);
-    if (error == cudaSuccess) EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    if (error == cudaSuccess) {
+      EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    }
     EXPECT_EQ(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
     return error;
   };
