@@ -163,7 +163,9 @@ Status RecorderProcess::connectControl() {
   writer.begin(transport::MessageType::kControl, control);
   pollfd state{.fd = m_control, .events = POLLIN, .revents = 0};
   const auto patience = std::chrono::milliseconds(kStartPatience).count();
-  if (transport::sendPacket(m_control, writer.finish()) && poll(&state, 1, static_cast<int>(patience)) > 0) {
+  int answers = -1;
+  if (transport::sendPacket(m_control, writer.finish())) answers = poll(&state, 1, static_cast<int>(patience));
+  if (answers > 0) {
     std::vector<std::byte> packet(transport::kMaxMessageBytes);
     const transport::Packet received = transport::receivePacket(m_control, packet);
     if (received.state == transport::Packet::State::kMessage) {
@@ -176,6 +178,11 @@ Status RecorderProcess::connectControl() {
     }
   }
   cleanUp();
+  if (answers == 0) {
+    return Error{fmt::format(
+        "The recorder was not ready within {} s: the machine, or the disk of the trace file, is very busy. Try again.",
+        patience / 1000)};
+  }
   return Error{"The recorder ended before it was ready. Run \"plumb doctor\" to find out why."};
 }
 
