@@ -401,10 +401,7 @@ void paintRoofline(QPainter& painter, const RooflineScene& scene) {
                  .arg(known / (known + unknown) * 100, 0, 'f', 0);
   const auto absent = std::count_if(scene.roofline->points.begin(), scene.roofline->points.end(),
                                     [&](const RooflinePoint& point) { return !scene.position(point); });
-  if (absent > 0)
-    notes << QStringLiteral("%1 without FLOPs or bytes %2 not on the chart")
-                 .arg(absent == 1 ? QStringLiteral("1 operation") : QStringLiteral("%1 operations").arg(absent),
-                      absent == 1 ? QStringLiteral("is") : QStringLiteral("are"));
+  if (absent > 0) notes << QStringLiteral("not drawn: %1 without FLOPs or bytes").arg(absent);
   painter.setPen(scene.theme.mutedText);
   const QFontMetricsF metrics(painter.font());
   painter.drawText(
