@@ -67,6 +67,9 @@ AnalysisRows checkedRows(Trace& trace, const Filter& filter, AnalysisRows (*rows
   return rows(trace, filter);
 }
 
+// The view that analyses read, if only to find a filter's step.
+constexpr const char* kReads = "steps";
+
 constexpr const char* kWindowColumns = "process_id INTEGER, rank INTEGER, start_ns INTEGER, end_ns INTEGER";
 
 constexpr AnalysisTable kTables[] = {
@@ -105,7 +108,8 @@ Status registerAnalysisTables(Trace& trace) {
       Status added =
           trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows](const Filter& filter) {
                                        return checkedRows(trace, filter, rows);
-                                     }});
+                                     },
+                                     kReads});
       if (!added.ok()) return added;
     }
   }

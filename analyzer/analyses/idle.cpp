@@ -137,11 +137,11 @@ class GapSplitter {
     }
     TimePoint at = window.start;
     for (const auto& [moment, thread] : moments) {
-      hostMoment({{at, moment.time.start}, {}, {}, false, false}, thread);
+      hostMoment({.time = {at, moment.time.start}}, thread);
       hostMoment(moment, thread);
       at = moment.time.end;
     }
-    hostMoment({{at, window.end}, {}, {}, false, false}, launch.thread);
+    hostMoment({.time = {at, window.end}}, launch.thread);
   }
 
   void hostMoment(const HostMoment& moment, ThreadId thread) {
@@ -158,7 +158,7 @@ class GapSplitter {
     if (moment.isLoading) {
       part.cause = IdleCause::DataLoading;
       part.evidence = IdleEvidence::DataRange;
-    } else if (moment.isRecorded()) {
+    } else if (moment.isRecorded) {
       part.cause = IdleCause::LaunchBound;
       part.evidence = m_wait ? IdleEvidence::BusyHostAfterWait : IdleEvidence::BusyHost;
     }
@@ -427,7 +427,8 @@ Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter, Idl
     device.timeline = std::move(timeline);
     devices.push_back(std::move(device));
   }
-  auto activity = HostActivity::load(trace, interest.take());
+  auto activity =
+      HostActivity::load(trace, interest.take(), detail == IdleDetail::Causes ? HostDetail::Flags : HostDetail::Names);
   if (!activity.ok()) return activity.error();
   known.activity = std::move(activity).value();
   PlainRangeNames places(trace, PlainRangeNames::Of::Places);

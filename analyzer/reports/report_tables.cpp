@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <utility>
 
 #include "analyzer/trace/computed_table.h"
@@ -38,7 +39,9 @@ std::string joinedBy(const std::vector<std::string>& words) {
   return text;
 }
 
-Status registerLists(Database& database, const std::vector<Report>& reports) {
+using SharedReports = std::shared_ptr<const std::vector<Report>>;
+
+Status registerLists(Database& database, const SharedReports& reports) {
   TableFunction list;
   list.name = "plumb_reports";
   list.isOfFileAlone = false;
@@ -47,7 +50,7 @@ Status registerLists(Database& database, const std::vector<Report>& reports) {
   };
   list.rows = [reports](const std::vector<Cell>&) -> Result<RowStore> {
     RowStore rows;
-    for (const Report& report : reports) {
+    for (const Report& report : *reports) {
       rows.add({report.name, report.title, report.question, report.optionList(), joinedBy(report.by), report.origin,
                 report.problem.empty() ? Cell(nullptr) : Cell(report.problem)});
     }
@@ -63,7 +66,7 @@ Status registerLists(Database& database, const std::vector<Report>& reports) {
   };
   columns.rows = [reports](const std::vector<Cell>&) -> Result<RowStore> {
     RowStore rows;
-    for (const Report& report : reports) {
+    for (const Report& report : *reports) {
       int64_t position = 0;
       for (const ReportColumn& column : report.columns) {
         rows.add({report.name, position++, column.name, column.unit, column.description});
@@ -78,11 +81,13 @@ Status registerLists(Database& database, const std::vector<Report>& reports) {
 
 Status registerReportTables(Database& database, const std::vector<Report>& reports,
                             const std::function<Status(const Filter&)>& check) {
-  for (const Report& report : reports) {
+  const auto shared = std::make_shared<const std::vector<Report>>(reports);
+  for (const Report& report : *shared) {
     QueryTable table;
     table.name = "report_" + report.name;
+    table.reads = report.sql;
     for (const ReportParameter& parameter : kReportParameters) table.arguments.emplace_back(parameter.argument);
-    table.open = [&database, report, check](const std::vector<Cell>& arguments) -> Result<Statement> {
+    table.open = [&database, shared, &report, check](const std::vector<Cell>& arguments) -> Result<Statement> {
       auto request = requestFrom(report, arguments);
       if (!request.ok()) return request.error();
       auto statement = prepareReport(database, report, request.value());
@@ -92,7 +97,7 @@ Status registerReportTables(Database& database, const std::vector<Report>& repor
     };
     if (Status added = database.addTable(std::move(table)); !added.ok()) return added;
   }
-  return registerLists(database, reports);
+  return registerLists(database, shared);
 }
 
 }  // namespace plumb

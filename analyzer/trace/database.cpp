@@ -18,6 +18,8 @@
 #include "analyzer/trace/compressed_file.h"
 #include "analyzer/trace/connection_state.h"
 #include "analyzer/trace/functions.h"
+#include "analyzer/trace/schema_views.h"
+#include "analyzer/trace/sql_text.h"
 #include "analyzer/trace/sqlite_api.h"
 #include "analyzer/trace/zstd_vfs.h"
 #include "collector/schema/schema.h"
@@ -132,6 +134,17 @@ int errorOffset([[maybe_unused]] sqlite3* handle) {
   if (sqlite3_libversion_number() >= 3038000) return sqlite3_error_offset(handle);
 #endif
   return -1;
+}
+
+// Makes the views that the script's next statement may read, where that is put off until now. False: SQLite says why.
+bool makeViewsOf(sqlite3* handle, ConnectionState& state, std::string_view script, size_t at) {
+  if (!state.views || at >= script.size()) return true;
+  const std::string make = state.views->scriptFor(script.substr(at, endOfStatement(script, at) - at));
+  if (make.empty()) return true;
+  const bool wasDeclaring = std::exchange(state.isDeclaring, true);
+  const int result = sqlite3_exec(handle, make.c_str(), nullptr, nullptr, nullptr);
+  state.isDeclaring = wasDeclaring;
+  return result == SQLITE_OK;
 }
 
 enum class FileKind { Plain, Log, Compressed };
@@ -285,9 +298,10 @@ Result<Database> Database::open(const std::string& path, std::chrono::millisecon
   auto connected = connect(path, busyTimeout);
   if (!connected.ok()) return connected.error();
   Database database = std::move(connected).value();
-  for (const auto step : {&Database::checkKind, &Database::checkTables, &Database::createViews}) {
+  for (const auto step : {&Database::checkKind, &Database::checkTables}) {
     if (const Status done = (database.*step)(); !done.ok()) return done.error();
   }
+  database.m_state->views.emplace();
   database.guard(true);
   return database;
 }
@@ -353,11 +367,13 @@ Status Database::prepareForStrangers() {
   }
   for (const Limit& limit : kLimits) sqlite3_limit(handle, limit.id, limit.value);
   if (registerFunctions(handle) != SQLITE_OK) return errorHere();
-  // SQLite's own table functions declare their columns when they are first used, which the guard would take for the
-  // making of a table.
+  // SQLite's own table functions declare their columns when a statement first names them, which the guard would take
+  // for the making of a table. Run, the list of tables would look at every view of the file.
   for (const char* use : {"SELECT 1 FROM json_each('[]')", "SELECT 1 FROM json_tree('[]')",
                           "SELECT 1 FROM pragma_table_info('')", "SELECT 1 FROM pragma_table_list('')"}) {
-    (void)execute(use);
+    sqlite3_stmt* named = nullptr;
+    (void)sqlite3_prepare_v2(handle, use, -1, &named, nullptr);
+    sqlite3_finalize(named);
   }
   // A mapped file that another program cuts short would end us with SIGBUS.
   if (Status set = execute("PRAGMA mmap_size=0"); !set.ok()) return set;
@@ -474,14 +490,7 @@ Status Database::addEmptyTables(Database& model, const std::set<std::string>& na
   return Unit{};
 }
 
-Status Database::createViews() {
-  std::string sql(schema::viewsSql());
-  constexpr std::string_view kCreate = "CREATE VIEW ";
-  for (size_t at = sql.find(kCreate); at != std::string::npos; at = sql.find(kCreate, at + kCreate.size())) {
-    sql.replace(at, kCreate.size(), "CREATE TEMP VIEW IF NOT EXISTS ");
-  }
-  return execute(sql.c_str());
-}
+Status Database::createViews() { return execute(SchemaViews().scriptForAll().c_str()); }
 
 Status Database::execute(const char* sql) {
   if (sqlite3_exec(m_handle.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return errorHere();
@@ -501,6 +510,7 @@ Result<Statement> Database::prepare(std::string_view sql) {
 
 Result<std::optional<Statement>> Database::prepareNext(std::string_view script, size_t& at) {
   sqlite3_stmt* raw = nullptr;
+  if (!makeViewsOf(m_handle.get(), *m_state, script, at)) return errorHere();
   while (!raw && at < script.size()) {  // an empty statement is a ';' alone
     const std::string_view sql = script.substr(at);
     const char* tail = nullptr;
@@ -533,7 +543,8 @@ Status Database::beginSnapshot() {
 }
 
 void Database::endSnapshot() noexcept {
-  if (--m_snapshots == 0) sqlite3_exec(m_handle.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+  // Not a rollback, which would take the views that were made meanwhile.
+  if (--m_snapshots == 0) sqlite3_exec(m_handle.get(), "COMMIT", nullptr, nullptr, nullptr);
 }
 
 void Database::whileReading(std::function<void()> callback) {

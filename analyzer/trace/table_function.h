@@ -23,6 +23,8 @@ struct TableFunction {
   // The rows depend on the main file and the arguments alone; they are kept until the file changes. Otherwise a
   // statement keeps them while it runs.
   bool isOfFileAlone = true;
+  // SQL that names the schema's views which `columns` and `rows` read: while a statement runs, none can be made.
+  std::string reads;
 };
 
 // A name as SQL quotes it.
