@@ -69,10 +69,11 @@ class ThreadActivities {
     lookAgain();
   }
   void lookAgain() {
+    if (m_looked == list.size()) return;
     std::vector<Interval> times;
-    times.reserve(list.size());
-    for (const Activity& activity : list) times.push_back(activity.time);
-    m_unknown = subtract(*m_interest, IntervalSet::unionOf(std::move(times)));
+    times.reserve(list.size() - m_looked);
+    for (; m_looked < list.size(); ++m_looked) times.push_back(list[m_looked].time);
+    m_unknown = subtract(m_unknown, IntervalSet::unionOf(std::move(times)));
   }
   std::vector<Activity> list;
 
@@ -82,7 +83,7 @@ class ThreadActivities {
   HostDetail m_detail;
   Meeting m_meetsInterest, m_meetsUnknown;
   Interval m_last;
-  size_t m_nextLook = 1;
+  size_t m_looked = 0, m_nextLook = 1;
 };
 
 // Rows of one thread mostly stand together.
