@@ -85,7 +85,7 @@ Status registerReportTables(Database& database, const std::vector<Report>& repor
   for (const Report& report : *shared) {
     QueryTable table;
     table.name = "report_" + report.name;
-    table.reads = report.sql;
+    table.reads = report.sql + "\nsteps";  // by which check() looks for a step
     for (const ReportParameter& parameter : kReportParameters) table.arguments.emplace_back(parameter.argument);
     table.open = [&database, shared, &report, check](const std::vector<Cell>& arguments) -> Result<Statement> {
       auto request = requestFrom(report, arguments);
