@@ -22,6 +22,7 @@
 #include "analyzer/analyses/stuck_tables.h"
 #include "analyzer/analyses/tracelens.h"
 #include "analyzer/analyses/windows.h"
+#include "analyzer/trace/table_function.h"
 
 namespace plumb {
 namespace {
@@ -105,11 +106,11 @@ Status registerAnalysisTables(Trace& trace) {
       htaTables(), stepsTables(),       criticalPathTables(), traceLensTables(), memoryTables(), rooflineTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
-      Status added =
-          trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows](const Filter& filter) {
-                                       return checkedRows(trace, filter, rows);
-                                     },
-                                     kReads});
+      Status added = addTableWhenNamed(trace.database(), table.name, kReads, [&trace, &table] {
+        return trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows](const Filter& filter) {
+                                            return checkedRows(trace, filter, rows);
+                                          }});
+      });
       if (!added.ok()) return added;
     }
   }

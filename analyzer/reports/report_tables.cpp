@@ -41,7 +41,7 @@ std::string joinedBy(const std::vector<std::string>& words) {
 
 using SharedReports = std::shared_ptr<const std::vector<Report>>;
 
-Status registerLists(Database& database, const SharedReports& reports) {
+Status addList(Database& database, const SharedReports& reports) {
   TableFunction list;
   list.name = "plumb_reports";
   list.isOfFileAlone = false;
@@ -56,8 +56,10 @@ Status registerLists(Database& database, const SharedReports& reports) {
     }
     return rows;
   };
-  if (Status added = database.addTable(std::move(list)); !added.ok()) return added;
+  return database.addTable(std::move(list));
+}
 
+Status addColumns(Database& database, const SharedReports& reports) {
   TableFunction columns;
   columns.name = "plumb_report_columns";
   columns.isOfFileAlone = false;
@@ -77,27 +79,45 @@ Status registerLists(Database& database, const SharedReports& reports) {
   return database.addTable(std::move(columns));
 }
 
+struct Surface {
+  Database& database;
+  std::vector<Report> reports;
+  std::function<Status(const Filter&)> check;
+};
+
+Status addReport(const std::shared_ptr<const Surface>& surface, const Report& report) {
+  QueryTable table;
+  table.name = "report_" + report.name;
+  for (const ReportParameter& parameter : kReportParameters) table.arguments.emplace_back(parameter.argument);
+  table.open = [surface, &report](const std::vector<Cell>& arguments) -> Result<Statement> {
+    auto request = requestFrom(report, arguments);
+    if (!request.ok()) return request.error();
+    auto statement = prepareReport(surface->database, report, request.value());
+    if (!statement.ok()) return explained(report, statement.error());
+    const Status known = surface->check(report.lookedUp(request.value().filter));
+    if (!known.ok()) return known.error();
+    return statement;
+  };
+  return surface->database.addTable(std::move(table));
+}
+
 }  // namespace
 
 Status registerReportTables(Database& database, const std::vector<Report>& reports,
                             const std::function<Status(const Filter&)>& check) {
-  const auto shared = std::make_shared<const std::vector<Report>>(reports);
-  for (const Report& report : *shared) {
-    QueryTable table;
-    table.name = "report_" + report.name;
-    table.reads = report.sql + "\nsteps";  // by which check() looks for a step
-    for (const ReportParameter& parameter : kReportParameters) table.arguments.emplace_back(parameter.argument);
-    table.open = [&database, shared, &report, check](const std::vector<Cell>& arguments) -> Result<Statement> {
-      auto request = requestFrom(report, arguments);
-      if (!request.ok()) return request.error();
-      auto statement = prepareReport(database, report, request.value());
-      if (!statement.ok()) return explained(report, statement.error());
-      if (const Status known = check(report.lookedUp(request.value().filter)); !known.ok()) return known.error();
-      return statement;
-    };
-    if (Status added = database.addTable(std::move(table)); !added.ok()) return added;
+  const auto surface = std::make_shared<const Surface>(Surface{database, reports, check});
+  for (const Report& report : surface->reports) {
+    // check() looks for a filter's step by the view.
+    Status added = addTableWhenNamed(database, "report_" + report.name, report.sql + "\nsteps",
+                                     [surface, &report] { return addReport(surface, report); });
+    if (!added.ok()) return added;
   }
-  return registerLists(database, shared);
+  const SharedReports all(surface, &surface->reports);
+  if (Status added =
+          addTableWhenNamed(database, "plumb_reports", {}, [=, &database] { return addList(database, all); });
+      !added.ok())
+    return added;
+  return addTableWhenNamed(database, "plumb_report_columns", {}, [=, &database] { return addColumns(database, all); });
 }
 
 }  // namespace plumb

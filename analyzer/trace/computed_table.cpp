@@ -47,7 +47,6 @@ std::optional<int64_t> integerOf(const Cell& cell) {
 Status Database::addTable(ComputedTable table) {
   TableFunction function;
   function.name = table.name;
-  function.reads = table.reads;
   function.arguments.assign(kArguments.begin(), kArguments.end());
   function.columns = [columns = table.columns]() -> Result<std::vector<std::string>> {
     return declarationsOf(columns);

@@ -17,7 +17,6 @@ struct ComputedTable {
   std::string name;
   std::string columns;  // "rank INTEGER, name TEXT"
   std::function<Result<std::vector<CellRow>>(const Filter&)> compute;
-  std::string reads;  // the schema's views that `compute` reads: table_function.h
 };
 
 // The arguments rank, step, range, from_ns and to_ns, NULL for no limit. Text is taken as the number that it spells.

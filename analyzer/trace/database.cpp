@@ -136,15 +136,10 @@ int errorOffset([[maybe_unused]] sqlite3* handle) {
   return -1;
 }
 
-// Makes the views that the script's next statement may read, where that is put off until now. False: SQLite says why.
-bool makeViewsOf(sqlite3* handle, ConnectionState& state, std::string_view script, size_t at) {
-  if (!state.views || at >= script.size()) return true;
-  const std::string make = state.views->scriptFor(script.substr(at, endOfStatement(script, at) - at));
-  if (make.empty()) return true;
-  const bool wasDeclaring = std::exchange(state.isDeclaring, true);
-  const int result = sqlite3_exec(handle, make.c_str(), nullptr, nullptr, nullptr);
-  state.isDeclaring = wasDeclaring;
-  return result == SQLITE_OK;
+// Makes what the script's next statement may read, where that is put off until now.
+Result<std::string> viewsOf(ConnectionState& state, std::string_view script, size_t at) {
+  if (!state.views || at >= script.size()) return std::string();
+  return state.views->scriptFor(script.substr(at, endOfStatement(script, at) - at));
 }
 
 enum class FileKind { Plain, Log, Compressed };
@@ -298,9 +293,12 @@ Result<Database> Database::open(const std::string& path, std::chrono::millisecon
   auto connected = connect(path, busyTimeout);
   if (!connected.ok()) return connected.error();
   Database database = std::move(connected).value();
+  if (const Status begun = database.beginSnapshot(); !begun.ok())
+    return begun.error();  // one lock for all that follows
   for (const auto step : {&Database::checkKind, &Database::checkTables}) {
     if (const Status done = (database.*step)(); !done.ok()) return done.error();
   }
+  database.endSnapshot();
   database.m_state->views.emplace();
   database.guard(true);
   return database;
@@ -490,7 +488,10 @@ Status Database::addEmptyTables(Database& model, const std::set<std::string>& na
   return Unit{};
 }
 
-Status Database::createViews() { return execute(SchemaViews().scriptForAll().c_str()); }
+Status Database::createViews() {
+  const auto script = SchemaViews().scriptForAll();
+  return script.ok() ? execute(script.value().c_str()) : Status(script.error());
+}
 
 Status Database::execute(const char* sql) {
   if (sqlite3_exec(m_handle.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return errorHere();
@@ -510,7 +511,14 @@ Result<Statement> Database::prepare(std::string_view sql) {
 
 Result<std::optional<Statement>> Database::prepareNext(std::string_view script, size_t& at) {
   sqlite3_stmt* raw = nullptr;
-  if (!makeViewsOf(m_handle.get(), *m_state, script, at)) return errorHere();
+  const auto views = viewsOf(*m_state, script, at);
+  if (!views.ok()) return views.error();
+  if (!views.value().empty()) {
+    const bool wasDeclaring = std::exchange(m_state->isDeclaring, true);
+    const Status made = execute(views.value().c_str());
+    m_state->isDeclaring = wasDeclaring;
+    if (!made.ok()) return made.error();
+  }
   while (!raw && at < script.size()) {  // an empty statement is a ';' alone
     const std::string_view sql = script.substr(at);
     const char* tail = nullptr;

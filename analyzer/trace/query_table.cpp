@@ -13,7 +13,6 @@ Status Database::addTable(QueryTable table) {
   TableFunction function;
   function.name = shared->name;
   function.arguments = shared->arguments;
-  function.reads = shared->reads;
   function.columns = [shared]() -> Result<std::vector<std::string>> {
     const auto statement = shared->open(std::vector<Cell>(shared->arguments.size()));
     if (!statement.ok()) return statement.error();

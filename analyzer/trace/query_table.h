@@ -19,7 +19,6 @@ struct QueryTable {
   // The statement, ready to run. Called with one cell per argument, NULL for one that is not given, and once with NULLs
   // only, for the names of the columns.
   std::function<Result<Statement>(const std::vector<Cell>& arguments)> open;
-  std::string reads;  // the statement, or other SQL that names the same views: table_function.h
 };
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/trace/schema_views.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -83,17 +84,31 @@ void forEachWord(std::string_view sql, const std::function<void(std::string_view
 
 SchemaViews::SchemaViews() : m_isMade(catalog().definitions.size()) {}
 
-void SchemaViews::addTable(std::string_view name, std::string sql) { m_tables[lowered(name)] = std::move(sql); }
-
-std::string SchemaViews::scriptFor(std::string_view statement) {
-  std::string script;
-  visit(statement, script);
-  return script;
+Status SchemaViews::addTable(std::string_view name, std::string sql, std::function<Status()> add) {
+  const bool isWord = name.size() <= kLongestName && std::ranges::all_of(name, isWordCharacter);
+  if (isWord) {
+    m_tables[lowered(name)] = {std::move(sql), std::move(add)};
+    return Unit{};
+  }
+  m_alwaysRead += sql + '\n';
+  return add();
 }
 
-std::string SchemaViews::scriptForAll() {
+Result<std::string> SchemaViews::scriptFor(std::string_view statement) {
   std::string script;
-  for (size_t view = 0; view < m_isMade.size(); ++view) make(view, script);
+  visit(std::exchange(m_alwaysRead, {}), script);
+  visit(statement, script);
+  return finished(std::move(script));
+}
+
+Result<std::string> SchemaViews::scriptForAll() {
+  std::string script;
+  makeAll(script);
+  return finished(std::move(script));
+}
+
+Result<std::string> SchemaViews::finished(std::string script) {
+  if (!m_failed.ok()) return m_failed.error();
   return script;
 }
 
@@ -102,9 +117,16 @@ void SchemaViews::visit(std::string_view sql, std::string& script) {
     const std::string name(word);
     if (const auto view = catalog().byName.find(name); view != catalog().byName.end()) make(view->second, script);
     // What lists the names there are must find all of them.
-    if (word.starts_with("sqlite_temp") || word.starts_with("pragma")) script += scriptForAll();
-    if (const auto table = m_tables.extract(name); !table.empty()) visit(table.mapped(), script);
+    if (word.starts_with("sqlite_temp") || word.starts_with("pragma")) makeAll(script);
+    const auto table = m_tables.extract(name);
+    if (table.empty()) return;
+    if (const Status added = table.mapped().add(); !added.ok()) m_failed = added;
+    visit(table.mapped().sql, script);
   });
+}
+
+void SchemaViews::makeAll(std::string& script) {
+  for (size_t view = 0; view < m_isMade.size(); ++view) make(view, script);
 }
 
 void SchemaViews::make(size_t view, std::string& script) {

@@ -308,6 +308,12 @@ sqlite3_module makeModule() {
 
 }  // namespace
 
+Status addTableWhenNamed(Database& database, std::string_view name, std::string reads, std::function<Status()> add) {
+  auto& views = database.state().views;
+  if (!views) return add();
+  return views->addTable(name, std::move(reads), std::move(add));
+}
+
 std::string quotedName(const std::string& name) {
   std::string text = "\"";
   for (const char c : name) {
@@ -319,7 +325,6 @@ std::string quotedName(const std::string& name) {
 
 Status Database::addTable(TableFunction function) {
   static const sqlite3_module kModule = makeModule();
-  if (m_state->views && !function.reads.empty()) m_state->views->addTable(function.name, function.reads);
   auto* definition = new Definition{std::move(function), m_state, isBorrowed(), 0, 0, 0, {}};
   // SQLite calls the destructor also when it fails.
   const int result = sqlite3_create_module_v2(handle(), definition->function.name.c_str(), &kModule, definition,

@@ -5,12 +5,15 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/trace/row_store.h"
 #include "collector/schema/result.h"
 
 namespace plumb {
+
+class Database;
 
 struct TableFunction {
   std::string name;
@@ -23,9 +26,13 @@ struct TableFunction {
   // The rows depend on the main file and the arguments alone; they are kept until the file changes. Otherwise a
   // statement keeps them while it runs.
   bool isOfFileAlone = true;
-  // SQL that names the schema's views which `columns` and `rows` read: while a statement runs, none can be made.
-  std::string reads;
 };
+
+// Lets `add` add the table of that name when a statement first names it, where that can be seen; else it does so now.
+// `reads`: SQL that names what the table's rows are made of, as none of the schema's views can be made while a
+// statement runs.
+[[nodiscard]] Status addTableWhenNamed(Database& database, std::string_view name, std::string reads,
+                                       std::function<Status()> add);
 
 // A name as SQL quotes it.
 [[nodiscard]] std::string quotedName(const std::string& name);

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <utility>
+
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::test {
@@ -35,20 +37,55 @@ TEST(Words, AreNotLookedForInComments) {
 
 TEST(SchemaViews, AreGivenOutOnceWithThoseThatTheyRead) {
   SchemaViews views;
-  EXPECT_EQ(views.scriptFor("SELECT * FROM main.kernel -- not kernels"), "");
-  const std::string script = views.scriptFor("SELECT * FROM cupti_activity_kind_runtime");
+  EXPECT_EQ(valueOf(views.scriptFor("SELECT * FROM main.kernel -- not kernels")), "");
+  const std::string script = valueOf(views.scriptFor("SELECT * FROM cupti_activity_kind_runtime"));
   EXPECT_THAT(script, HasSubstr("CREATE TEMP VIEW IF NOT EXISTS CUPTI_ACTIVITY_KIND_RUNTIME AS"));
   EXPECT_THAT(script, HasSubstr("CREATE TEMP VIEW IF NOT EXISTS nsys_thread AS"));
   EXPECT_THAT(script, HasSubstr("CREATE TEMP VIEW IF NOT EXISTS nsys_process AS"));
   EXPECT_THAT(script, Not(HasSubstr("EXISTS kernels AS")));
-  EXPECT_EQ(views.scriptFor("SELECT * FROM nsys_thread"), "");
+  EXPECT_EQ(valueOf(views.scriptFor("SELECT * FROM nsys_thread")), "");
 }
+
+// Adds tables that only say that they were added.
+class Tables {
+ public:
+  Status add(SchemaViews& views, const std::string& name, const std::string& sql) {
+    return views.addTable(name, sql, [this, name] {
+      m_added += name + ";";
+      return name == "broken" ? Status(Error{"It is broken."}) : Status(Unit{});
+    });
+  }
+  [[nodiscard]] std::string added() { return std::exchange(m_added, {}); }
+
+ private:
+  std::string m_added;
+};
 
 TEST(SchemaViews, ComeWithTheTablesThatReadThem) {
   SchemaViews views;
-  views.addTable("inner_table", "SELECT * FROM steps");
-  views.addTable("outer_table", "SELECT * FROM inner_table(:rank)");
-  EXPECT_THAT(views.scriptFor("SELECT 1 FROM Outer_Table()"), StartsWith("CREATE TEMP VIEW IF NOT EXISTS steps AS"));
+  Tables tables;
+  EXPECT_TRUE(tables.add(views, "inner_table", "SELECT * FROM steps").ok());
+  EXPECT_TRUE(tables.add(views, "outer_table", "SELECT * FROM inner_table(:rank)").ok());
+  EXPECT_EQ(valueOf(views.scriptFor("SELECT 1")) + tables.added(), "");
+  EXPECT_THAT(valueOf(views.scriptFor("SELECT 1 FROM Outer_Table()")),
+              StartsWith("CREATE TEMP VIEW IF NOT EXISTS steps AS"));
+  EXPECT_EQ(tables.added(), "outer_table;inner_table;");
+  EXPECT_EQ(valueOf(views.scriptFor("SELECT 1 FROM outer_table, inner_table")) + tables.added(), "");
+}
+
+TEST(SchemaViews, TakeATableThatNoWordNamesAsNamed) {
+  SchemaViews views;
+  Tables tables;
+  EXPECT_TRUE(tables.add(views, "my table", "SELECT * FROM steps").ok());
+  EXPECT_EQ(tables.added(), "my table;");
+  EXPECT_THAT(valueOf(views.scriptFor("SELECT 1 FROM \"my table\"")), HasSubstr("EXISTS steps AS"));
+}
+
+TEST(SchemaViews, SayWhyATableCannotBeAdded) {
+  SchemaViews views;
+  Tables tables;
+  EXPECT_TRUE(tables.add(views, "broken", "").ok());
+  EXPECT_EQ(errorOf(views.scriptFor("SELECT 1 FROM broken")), "It is broken.");
 }
 
 class ViewsOfATrace : public testing::Test {
