@@ -300,6 +300,9 @@ Result<Database> Database::open(const std::string& path, std::chrono::millisecon
   }
   database.endSnapshot();
   database.m_state->views.emplace();
+  sqlite3_rollback_hook(
+      database.handle(), [](void* state) { static_cast<ConnectionState*>(state)->views->forget(); },
+      database.m_state.get());
   database.guard(true);
   return database;
 }
@@ -517,7 +520,10 @@ Result<std::optional<Statement>> Database::prepareNext(std::string_view script, 
     const bool wasDeclaring = std::exchange(m_state->isDeclaring, true);
     const Status made = execute(views.value().c_str());
     m_state->isDeclaring = wasDeclaring;
-    if (!made.ok()) return made.error();
+    if (!made.ok()) {
+      m_state->views->forget();
+      return made.error();
+    }
   }
   while (!raw && at < script.size()) {  // an empty statement is a ';' alone
     const std::string_view sql = script.substr(at);

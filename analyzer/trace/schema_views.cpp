@@ -96,6 +96,7 @@ Status SchemaViews::addTable(std::string_view name, std::string sql, std::functi
 
 Result<std::string> SchemaViews::scriptFor(std::string_view statement) {
   std::string script;
+  for (const size_t view : std::exchange(m_forgotten, {})) make(view, script);
   visit(std::exchange(m_alwaysRead, {}), script);
   visit(statement, script);
   return finished(std::move(script));
@@ -105,6 +106,13 @@ Result<std::string> SchemaViews::scriptForAll() {
   std::string script;
   makeAll(script);
   return finished(std::move(script));
+}
+
+void SchemaViews::forget() {
+  for (size_t view = 0; view < m_isMade.size(); ++view) {
+    if (m_isMade[view]) m_forgotten.push_back(view);
+    m_isMade[view] = false;
+  }
 }
 
 Result<std::string> SchemaViews::finished(std::string script) {

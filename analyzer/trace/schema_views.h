@@ -28,6 +28,8 @@ class SchemaViews {
   [[nodiscard]] Result<std::string> scriptFor(std::string_view statement);
   // Likewise for all views.
   [[nodiscard]] Result<std::string> scriptForAll();
+  // Views that were given out may not be there after all: the next script makes them again.
+  void forget();
 
  private:
   struct Table {
@@ -40,6 +42,7 @@ class SchemaViews {
   [[nodiscard]] Result<std::string> finished(std::string script);
 
   std::vector<bool> m_isMade;                       // by view
+  std::vector<size_t> m_forgotten;                  // views
   std::unordered_map<std::string, Table> m_tables;  // by name, those that were not named yet
   std::string m_alwaysRead;                         // SQL of those that count as named, until it was looked at
   Status m_failed = Unit{};                         // of adding a table

@@ -170,6 +170,14 @@ TEST_F(ViewsOfATrace, OutliveTheSnapshotInWhichTheyWereMade) {
   EXPECT_EQ(first("SELECT name FROM steps"), "step");
 }
 
+TEST_F(ViewsOfATrace, SurviveATransactionThatIsRolledBack) {
+  make();
+  EXPECT_EQ(first("BEGIN"), "");
+  EXPECT_EQ(first("SELECT name FROM kernels"), "gemm");
+  EXPECT_EQ(first("ROLLBACK"), "");
+  EXPECT_EQ(first("SELECT name FROM kernels"), "gemm");
+}
+
 TEST_F(ViewsOfATrace, LeaveEarlierStatementsUsable) {
   make();
   auto earlier = valueOf(m_trace->query("SELECT text FROM main.string WHERE text = ?1"));
