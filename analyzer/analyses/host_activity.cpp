@@ -97,9 +97,6 @@ class Activities {
     return m_last == m_threads.end() ? nullptr : &m_last->second;
   }
   [[nodiscard]] std::map<ThreadId, ThreadActivities>& threads() { return m_threads; }
-  void add(ThreadId thread, const Activity& activity) {
-    if (ThreadActivities* mine = find(thread)) mine->add(activity);
-  }
   [[nodiscard]] bool areKnown() const {
     return std::ranges::all_of(m_threads, [](const auto& entry) { return entry.second.isKnown(); });
   }
@@ -150,7 +147,7 @@ constexpr Source kSources[] = {
     {"main.range WHERE kind = 'push_pop'"
      " AND domain_id NOT IN (SELECT id FROM main.string WHERE text IN ('overhead', 'profiler overhead'))",
      Level::Range, ""},
-    {"operator WHERE 1", Level::Range, " AND parent_id IS NULL"},
+    {"operator WHERE 1", Level::Range, "parent_id IS NULL"},
     {"python_call WHERE 1", Level::Python, ""}};
 
 // Of a row thread_id, start_ns, duration_ns.
@@ -177,31 +174,64 @@ Status readRanges(Trace& trace, Activities& activities) {
   return Unit{};
 }
 
-// The rows that load data, and others until all is known to be recorded.
+class LoadingNames {
+ public:
+  [[nodiscard]] static Result<LoadingNames> load(Trace& trace) {
+    auto found = findDataLoadingNames(trace);
+    if (!found.ok()) return found.error();
+    LoadingNames names;
+    names.m_sorted = std::move(found).value();
+    std::sort(names.m_sorted.begin(), names.m_sorted.end());
+    return names;
+  }
+  [[nodiscard]] bool empty() const { return m_sorted.empty(); }
+  [[nodiscard]] bool contains(StringId name) const {
+    return std::binary_search(m_sorted.begin(), m_sorted.end(), name);
+  }
+  // True in SQL at least for rows of these names.
+  [[nodiscard]] std::string condition() const {
+    constexpr size_t kMost = 500;
+    if (m_sorted.size() > kMost) return "1";
+    std::string list;
+    for (const StringId name : m_sorted) list += fmt::format("{}{}", list.empty() ? "" : ",", name.value());
+    return fmt::format("name_id IN ({})", list);
+  }
+
+ private:
+  std::vector<StringId> m_sorted;
+};
+
+// Rows until all is known to be recorded.
+Status readRecorded(Trace& trace, const Source& source, Activities& activities) {
+  const std::string rest = fmt::format("{} AND {}", source.table, *source.outermost ? source.outermost : "1");
+  return scanRowsWhile(trace.database(), "thread_id, start_ns, duration_ns", rest, [&](const RowValues& row) {
+    ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
+    if (!thread || thread->isKnown()) return true;
+    if (const auto time = timeOf(row)) thread->add({*time, {}, source.level});
+    return !thread->isKnown() || !activities.areKnown();
+  });
+}
+
+// The rows that load data, and of the others enough to know when anything was recorded.
 Status readRangeFlags(Trace& trace, Activities& activities) {
-  const auto names = findDataLoadingNames(trace);
+  const auto names = LoadingNames::load(trace);
   if (!names.ok()) return names.error();
-  std::string list;
-  for (const StringId name : names.value()) list += fmt::format("{}{}", list.empty() ? "" : ",", name.value());
   for (const Source& source : kSources) {
-    if (!list.empty()) {
-      const std::string rest = fmt::format("{} AND name_id IN ({})", source.table, list);
-      const Status read =
-          scanRows(trace.database(), "thread_id, start_ns, duration_ns", rest, [&](const RowValues& row) {
-            if (const auto time = timeOf(row))
-              activities.add(row.id<ThreadId>(0), {*time, {}, source.level, false, true});
-          });
-      if (!read.ok()) return read;
-    }
     activities.lookAgain();
-    if (activities.areKnown()) continue;
-    const Status read = scanRowsWhile(trace.database(), "thread_id, start_ns, duration_ns",
-                                      std::string(source.table) + source.outermost, [&](const RowValues& row) {
-                                        ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
-                                        if (!thread || thread->isKnown()) return true;
-                                        if (const auto time = timeOf(row)) thread->add({*time, {}, source.level});
-                                        return !thread->isKnown() || !activities.areKnown();
-                                      });
+    std::string condition = names.value().condition();
+    if (!activities.areKnown() && !names.value().empty() && *source.outermost) {
+      condition = fmt::format("({} OR {})", source.outermost, condition);  // both in one scan
+    } else if (!activities.areKnown()) {
+      if (const Status read = readRecorded(trace, source, activities); !read.ok()) return read;
+    }
+    if (names.value().empty()) continue;
+    const Status read =
+        scanRows(trace.database(), "thread_id, start_ns, duration_ns, name_id",
+                 fmt::format("{} AND {}", source.table, condition), [&](const RowValues& row) {
+                   ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
+                   const auto time = thread ? timeOf(row) : std::nullopt;
+                   if (time) thread->add({*time, {}, source.level, false, names.value().contains(row.id<StringId>(3))});
+                 });
     if (!read.ok()) return read;
   }
   return Unit{};
