@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "analyzer/analyses/peaks.h"
@@ -170,21 +172,48 @@ Status addSurface(Trace& trace, const ReportArguments& arguments, const std::vec
   return Unit{};
 }
 
-// Takes one report after the other.
-void work(const ReportArguments& arguments, const std::vector<Report>& reports, const std::vector<Asked*>& asked,
-          std::atomic<size_t>& next, const std::shared_ptr<SharedLoads>& loads) {
-  auto trace = Trace::open(arguments.file);
-  if (trace.ok()) trace.value().shareLoads(loads);
-  const Status ready = trace.ok() ? addSurface(trace.value(), arguments, reports) : Status(trace.error());
-  for (size_t mine = next++; mine < asked.size(); mine = next++) {
-    Asked& one = *asked[mine];
-    one.outcome = ready.ok() ? printReport(trace.value(), arguments, *one.report, one.output, false)
-                             : Outcome{kBadInput, ready.error().message};
+// A connection with which a thread makes one report after the other.
+class Worker {
+ public:
+  Worker(const ReportArguments& arguments, const std::vector<Report>& reports,
+         const std::shared_ptr<SharedLoads>& loads)
+      : m_arguments(arguments), m_trace(Trace::open(arguments.file)) {
+    if (!m_trace.ok()) {
+      m_ready = m_trace.error();
+      return;
+    }
+    m_trace.value().shareLoads(loads);
+    m_ready = addSurface(m_trace.value(), arguments, reports);
   }
+  Worker(const Worker&) = delete;  // the surface holds on to the trace
+  Worker& operator=(const Worker&) = delete;
+
+  void takeFrom(const std::vector<Asked*>& asked, std::atomic<size_t>& next) {
+    for (size_t mine = next++; mine < asked.size(); mine = next++) {
+      Asked& one = *asked[mine];
+      one.outcome = m_ready.ok() ? printReport(m_trace.value(), m_arguments, *one.report, one.output, false)
+                                 : Outcome{kBadInput, m_ready.error().message};
+    }
+  }
+
+ private:
+  const ReportArguments& m_arguments;
+  Result<Trace> m_trace;
+  Status m_ready = Unit{};
+};
+
+// How many threads make that many reports of a file. With a small one, a second thread would be busy longer with
+// opening it than with reports.
+size_t threadsFor(const std::string& file, size_t reports) {
+  constexpr uintmax_t kSmallBytes = 1 << 20;
+  std::error_code failed;
+  const uintmax_t size = std::filesystem::file_size(file, failed);
+  if (failed || size < kSmallBytes) return 1;
+  return std::min<size_t>(reports, std::max(1U, std::thread::hardware_concurrency()));
 }
 
-// On as many threads as there are cores, each with the file opened for itself and the rows that many reports want
-// shared; printed in the order of their names.
+// On one or more threads, each with the file opened for itself and the rows that many reports want shared; printed in
+// the order of their names.
 int printReports(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked> asked) {
   for (Asked& one : asked) {
     one.held = std::make_unique<HeldOutput>();
@@ -195,10 +224,10 @@ int printReports(const ReportArguments& arguments, const std::vector<Report>& re
   std::atomic<size_t> next{0};
   const auto loads = std::make_shared<SharedLoads>();
   {
-    std::vector<std::jthread> workers;
-    const size_t count = std::min<size_t>(asked.size(), std::max(1U, std::thread::hardware_concurrency()));
-    for (size_t i = 1; i < count; ++i) workers.emplace_back([&] { work(arguments, reports, order, next, loads); });
-    work(arguments, reports, order, next, loads);
+    const auto makeReports = [&] { Worker(arguments, reports, loads).takeFrom(order, next); };
+    std::vector<std::jthread> helpers;
+    for (size_t i = threadsFor(arguments.file, asked.size()); i > 1; --i) helpers.emplace_back(makeReports);
+    makeReports();
   }
   int code = kDone;
   for (const Asked& one : asked) {
