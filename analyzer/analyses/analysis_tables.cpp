@@ -22,6 +22,7 @@
 #include "analyzer/analyses/stuck_tables.h"
 #include "analyzer/analyses/tracelens.h"
 #include "analyzer/analyses/windows.h"
+#include "analyzer/trace/table_function.h"
 
 namespace plumb {
 namespace {
@@ -67,6 +68,9 @@ AnalysisRows checkedRows(Trace& trace, const Filter& filter, AnalysisRows (*rows
   return rows(trace, filter);
 }
 
+// The view that analyses read, if only to find a filter's step.
+constexpr const char* kReads = "steps";
+
 constexpr const char* kWindowColumns = "process_id INTEGER, rank INTEGER, start_ns INTEGER, end_ns INTEGER";
 
 constexpr AnalysisTable kTables[] = {
@@ -102,10 +106,11 @@ Status registerAnalysisTables(Trace& trace) {
       htaTables(), stepsTables(),       criticalPathTables(), traceLensTables(), memoryTables(), rooflineTables()};
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
-      Status added =
-          trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows](const Filter& filter) {
-                                       return checkedRows(trace, filter, rows);
-                                     }});
+      Status added = addTableWhenNamed(trace.database(), table.name, kReads, [&trace, &table] {
+        return trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows](const Filter& filter) {
+                                            return checkedRows(trace, filter, rows);
+                                          }});
+      });
       if (!added.ok()) return added;
     }
   }

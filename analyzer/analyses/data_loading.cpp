@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/data_loading.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
-#include <string>
-#include <unordered_set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,13 +28,28 @@ Status addFrom(Trace& trace, const char* sql, std::unordered_map<ProcessId, std:
 }  // namespace
 
 bool isDataLoadingName(std::string_view name) {
-  std::string plain;  // letters only, in lower case
-  for (const char c : name.substr(0, 200)) {
-    if (std::isalpha(static_cast<unsigned char>(c)))
-      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr size_t kLongest = 200;
+  std::array<char, kLongest> letters;  // of the name, in lower case
+  size_t count = 0;
+  for (const char c : name.substr(0, kLongest)) {
+    const char low = static_cast<char>(c | 0x20);
+    if (low >= 'a' && low <= 'z' && c > 0) letters[count++] = low;
   }
-  static constexpr std::array<std::string_view, 4> kParts = {"dataload", "loadbatch", "loaddata", "nextbatch"};
-  return std::ranges::any_of(kParts, [&](std::string_view part) { return plain.find(part) != std::string::npos; });
+  const std::string_view plain(letters.data(), count);
+  const auto has = [&](std::string_view part) { return plain.find(part) != std::string_view::npos; };
+  if (has("nextbatch")) return true;
+  return has("load") && (has("dataload") || has("loadbatch") || has("loaddata"));
+}
+
+Result<std::vector<StringId>> findDataLoadingNames(Trace& trace) {
+  std::vector<StringId> names;
+  auto rows = trace.query("SELECT id, text FROM main.string");
+  if (!rows.ok()) return rows.error();
+  while (rows.value().next()) {
+    if (isDataLoadingName(rows.value().text(1))) names.push_back(rows.value().id<StringId>(0));
+  }
+  if (const Status status = rows.value().status(); !status.ok()) return status.error();
+  return names;
 }
 
 Result<std::unordered_map<ProcessId, IntervalSet>> loadDataLoading(Trace& trace) {

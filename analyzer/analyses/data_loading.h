@@ -3,6 +3,7 @@
 #pragma once
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/intervals/intervals.h"
 #include "analyzer/trace/trace.h"
@@ -11,6 +12,8 @@ namespace plumb {
 
 // True for "dataloader", "data loading", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" and the like.
 [[nodiscard]] bool isDataLoadingName(std::string_view name);
+// All such texts of the file, whatever they name.
+[[nodiscard]] Result<std::vector<StringId>> findDataLoadingNames(Trace& trace);
 
 // Over all threads of each process.
 [[nodiscard]] Result<std::unordered_map<ProcessId, IntervalSet>> loadDataLoading(Trace& trace);

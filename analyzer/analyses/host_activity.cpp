@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/host_activity.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -27,34 +31,78 @@ struct Activity {
   bool blocks = false, loads = false;
 };
 
-// The moments of interest of a thread, and its activities that meet them.
+// Whether times meet one of some intervals; times come mostly in order.
+class Meeting {
+ public:
+  [[nodiscard]] bool operator()(const IntervalSet& set, Interval time) {
+    const auto& parts = set.parts();
+    m_hint = partitionPointNear(parts, std::min(m_hint, parts.size()),
+                                [&](const Interval& part) { return part.end <= time.start; });
+    return m_hint < parts.size() && parts[m_hint].start < time.end;
+  }
+
+ private:
+  size_t m_hint = 0;
+};
+
+// The moments of interest of a thread, and its activities that meet them. For flags alone, one that blocks and loads
+// nothing is kept only where nothing is known yet to have been recorded.
 class ThreadActivities {
  public:
-  explicit ThreadActivities(const IntervalSet& interest) : m_interest(&interest) {}
+  ThreadActivities(const IntervalSet& interest, HostDetail detail)
+      : m_interest(&interest), m_unknown(interest), m_detail(detail) {}
   [[nodiscard]] const IntervalSet& interest() const { return *m_interest; }
-  [[nodiscard]] bool meets(Interval time) {
-    const auto& parts = m_interest->parts();
-    m_hint = partitionPointNear(parts, m_hint, [&](const Interval& part) { return part.end <= time.start; });
-    return m_hint < parts.size() && parts[m_hint].start < time.end;
+  // Nothing more is to be learned from activities that only are.
+  [[nodiscard]] bool isKnown() const { return m_unknown.parts().empty(); }
+
+  void add(const Activity& activity) {
+    if (m_detail == HostDetail::Names || activity.blocks || activity.loads) {
+      if (m_meetsInterest(*m_interest, activity.time)) list.push_back(activity);
+      return;
+    }
+    const bool isInside = m_last.start <= activity.time.start && activity.time.end <= m_last.end;
+    if (isInside || !m_meetsUnknown(m_unknown, activity.time)) return;
+    list.push_back(activity);
+    m_last = activity.time;
+    if (list.size() < m_nextLook) return;
+    m_nextLook = 2 * list.size();  // so that all looks together stay within n log n
+    lookAgain();
+  }
+  void lookAgain() {
+    if (m_looked == list.size()) return;
+    std::vector<Interval> times;
+    times.reserve(list.size() - m_looked);
+    for (; m_looked < list.size(); ++m_looked) times.push_back(list[m_looked].time);
+    m_unknown = subtract(m_unknown, IntervalSet::unionOf(std::move(times)));
   }
   std::vector<Activity> list;
 
  private:
   const IntervalSet* m_interest;
-  size_t m_hint = 0;
+  IntervalSet m_unknown;  // the interest without what the list covers, as of the last look
+  HostDetail m_detail;
+  Meeting m_meetsInterest, m_meetsUnknown;
+  Interval m_last;
+  size_t m_looked = 0, m_nextLook = 1;
 };
 
 // Rows of one thread mostly stand together.
 class Activities {
  public:
-  explicit Activities(const HostActivity::Moments& interest) {
-    for (const auto& [thread, moments] : interest) m_threads.emplace(thread, ThreadActivities(moments));
+  Activities(const HostActivity::Moments& interest, HostDetail detail) {
+    for (const auto& [thread, moments] : interest) m_threads.emplace(thread, ThreadActivities(moments, detail));
   }
   [[nodiscard]] ThreadActivities* find(ThreadId thread) {  // null: of no interest
     if (m_last == m_threads.end() || m_last->first != thread) m_last = m_threads.find(thread);
     return m_last == m_threads.end() ? nullptr : &m_last->second;
   }
   [[nodiscard]] std::map<ThreadId, ThreadActivities>& threads() { return m_threads; }
+  [[nodiscard]] bool areKnown() const {
+    return std::ranges::all_of(m_threads, [](const auto& entry) { return entry.second.isKnown(); });
+  }
+  void lookAgain() {
+    for (auto& [id, thread] : m_threads) thread.lookAgain();
+  }
 
  private:
   std::map<ThreadId, ThreadActivities> m_threads;
@@ -83,26 +131,110 @@ Status readCalls(Trace& trace, Activities& activities) {
   NameTest blocks(trace, isBlockingCall);
   return forEachCall(trace, [&](const CallRow& call) {
     ThreadActivities* thread = activities.find(call.thread);
-    if (!thread || !call.isTimed || !thread->meets(call.time)) return;
+    if (!thread || !call.isTimed) return;
     const bool isBlocking = blocks(call.name) || copies.value().waited(call.process, call.correlation, call.time.end);
-    thread->list.push_back({call.time, call.name, Level::Call, isBlocking, false});
+    thread->add({call.time, call.name, Level::Call, isBlocking, false});
   });
 }
 
-// From columns thread_id, start_ns, duration_ns, name_id.
-Status readRanges(Trace& trace, const char* table, Level level, Activities& activities) {
+struct Source {
+  const char* table;
+  Level level;
+  const char* outermost;  // what selects rows that hold all others; "": nothing does
+};
+// What importers call overhead is the profiler's own.
+constexpr Source kSources[] = {
+    {"main.range WHERE kind = 'push_pop'"
+     " AND domain_id NOT IN (SELECT id FROM main.string WHERE text IN ('overhead', 'profiler overhead'))",
+     Level::Range, ""},
+    {"operator WHERE 1", Level::Range, "parent_id IS NULL"},
+    {"python_call WHERE 1", Level::Python, ""}};
+
+// Of a row thread_id, start_ns, duration_ns.
+std::optional<Interval> timeOf(const RowValues& row) {
+  const int64_t start = row.integer(1);
+  const bool isOpen = row.isNull(2);
+  if (!isUsableTime(start, isOpen ? 0 : row.integer(2))) return {};
+  return Interval{TimePoint(start), isOpen ? kAllTime.end : TimePoint(start + row.integer(2))};
+}
+
+Status readRanges(Trace& trace, Activities& activities) {
   NameTest loads(trace, isDataLoadingName);
-  return scanRows(trace.database(), "thread_id, start_ns, duration_ns, name_id", table, [&](const RowValues& row) {
+  for (const Source& source : kSources) {
+    const Status read = scanRows(trace.database(), "thread_id, start_ns, duration_ns, name_id", source.table,
+                                 [&](const RowValues& row) {
+                                   ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
+                                   const auto time = thread ? timeOf(row) : std::nullopt;
+                                   if (!time) return;
+                                   const auto name = row.id<StringId>(3);
+                                   thread->add({*time, name, source.level, false, loads(name)});
+                                 });
+    if (!read.ok()) return read;
+  }
+  return Unit{};
+}
+
+class LoadingNames {
+ public:
+  [[nodiscard]] static Result<LoadingNames> load(Trace& trace) {
+    auto found = findDataLoadingNames(trace);
+    if (!found.ok()) return found.error();
+    LoadingNames names;
+    names.m_sorted = std::move(found).value();
+    std::sort(names.m_sorted.begin(), names.m_sorted.end());
+    return names;
+  }
+  [[nodiscard]] bool empty() const { return m_sorted.empty(); }
+  [[nodiscard]] bool contains(StringId name) const {
+    return std::binary_search(m_sorted.begin(), m_sorted.end(), name);
+  }
+  // True in SQL at least for rows of these names.
+  [[nodiscard]] std::string condition() const {
+    constexpr size_t kMost = 500;
+    if (m_sorted.size() > kMost) return "1";
+    std::string list;
+    for (const StringId name : m_sorted) list += fmt::format("{}{}", list.empty() ? "" : ",", name.value());
+    return fmt::format("name_id IN ({})", list);
+  }
+
+ private:
+  std::vector<StringId> m_sorted;
+};
+
+// Rows until all is known to be recorded.
+Status readRecorded(Trace& trace, const Source& source, Activities& activities) {
+  const std::string rest = fmt::format("{} AND {}", source.table, *source.outermost ? source.outermost : "1");
+  return scanRowsWhile(trace.database(), "thread_id, start_ns, duration_ns", rest, [&](const RowValues& row) {
     ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
-    if (!thread) return;
-    const int64_t start = row.integer(1);
-    const bool isOpen = row.isNull(2);
-    if (!isUsableTime(start, isOpen ? 0 : row.integer(2))) return;
-    const Interval time{TimePoint(start), isOpen ? kAllTime.end : TimePoint(start + row.integer(2))};
-    if (!thread->meets(time)) return;
-    const auto name = row.id<StringId>(3);
-    thread->list.push_back({time, name, level, false, loads(name)});
+    if (!thread || thread->isKnown()) return true;
+    if (const auto time = timeOf(row)) thread->add({*time, {}, source.level});
+    return !thread->isKnown() || !activities.areKnown();
   });
+}
+
+// The rows that load data, and of the others enough to know when anything was recorded.
+Status readRangeFlags(Trace& trace, Activities& activities) {
+  const auto names = LoadingNames::load(trace);
+  if (!names.ok()) return names.error();
+  for (const Source& source : kSources) {
+    activities.lookAgain();
+    std::string condition = names.value().condition();
+    if (!activities.areKnown() && !names.value().empty() && *source.outermost) {
+      condition = fmt::format("({} OR {})", source.outermost, condition);  // both in one scan
+    } else if (!activities.areKnown()) {
+      if (const Status read = readRecorded(trace, source, activities); !read.ok()) return read;
+    }
+    if (names.value().empty()) continue;
+    const Status read =
+        scanRows(trace.database(), "thread_id, start_ns, duration_ns, name_id",
+                 fmt::format("{} AND {}", source.table, condition), [&](const RowValues& row) {
+                   ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
+                   const auto time = thread ? timeOf(row) : std::nullopt;
+                   if (time) thread->add({*time, {}, source.level, false, names.value().contains(row.id<StringId>(3))});
+                 });
+    if (!read.ok()) return read;
+  }
+  return Unit{};
 }
 
 // Sweeps over one thread's activities, which nest; where a damaged trace's do not, the one that began last counts.
@@ -110,14 +242,15 @@ class Sweep {
  public:
   explicit Sweep(const IntervalSet& interest) : m_interest(interest.parts()) {}
   std::vector<HostMoment> run(std::vector<Activity> activities) {
-    std::sort(activities.begin(), activities.end(), [](const Activity& a, const Activity& b) {
+    // Of two with the same time the first row is the outer one.
+    std::stable_sort(activities.begin(), activities.end(), [](const Activity& a, const Activity& b) {
       return std::make_pair(a.time.start, b.time.end) < std::make_pair(b.time.start, a.time.end);
     });
     for (const Activity& activity : activities) {
       advance(activity.time.start);
       m_open[static_cast<size_t>(activity.level)].push_back(activity);
-      m_blocking += activity.blocks;
-      m_loading += activity.loads;
+      if (activity.blocks) m_blockedUntil = std::max(m_blockedUntil, activity.time.end);
+      if (activity.loads) m_loadingUntil = std::max(m_loadingUntil, activity.time.end);
     }
     advance(kAllTime.end);
     return std::move(m_moments);
@@ -125,22 +258,18 @@ class Sweep {
 
  private:
   void advance(TimePoint to) {
-    for (;;) {
-      TimePoint next = to;
+    for (TimePoint next = kAllTime.start; next != to;) {
+      next = to;
       for (const auto& stack : m_open) {
         if (!stack.empty()) next = std::min(next, stack.back().time.end);
       }
-      emit(next);
-      bool popped = false;
-      for (auto& stack : m_open) {
-        while (!stack.empty() && stack.back().time.end <= next) {
-          m_blocking -= stack.back().blocks;
-          m_loading -= stack.back().loads;
-          stack.pop_back();
-          popped = true;
-        }
+      for (const TimePoint until : {m_blockedUntil, m_loadingUntil}) {
+        if (until > m_at) next = std::min(next, until);
       }
-      if (!popped) return;
+      emit(next);
+      for (auto& stack : m_open) {
+        while (!stack.empty() && stack.back().time.end <= next) stack.pop_back();
+      }
     }
   }
   void emit(TimePoint to) {
@@ -152,8 +281,9 @@ class Sweep {
       moment.time = {m_at, to};
       if (!calls.empty()) moment.call = calls.front().name;
       moment.range = !ranges.empty() ? ranges.back().name : !python.empty() ? python.back().name : StringId();
-      moment.isBlocked = m_blocking > 0;
-      moment.isLoading = m_loading > 0;
+      moment.isBlocked = m_blockedUntil > m_at;
+      moment.isLoading = m_loadingUntil > m_at;
+      moment.isRecorded = true;
       append(moment);
     }
     m_at = std::max(m_at, to);
@@ -176,7 +306,7 @@ class Sweep {
   std::array<std::vector<Activity>, kLevelCount> m_open;
   std::vector<HostMoment> m_moments;
   TimePoint m_at = kAllTime.start;
-  int m_blocking = 0, m_loading = 0;
+  TimePoint m_blockedUntil = kAllTime.start, m_loadingUntil = kAllTime.start;
 };
 
 }  // namespace
@@ -186,25 +316,13 @@ bool isBlockingCall(std::string_view apiName) {
   return has("Synchronize") || (has("Memcpy") && !has("Async") && !has("MemcpyNode"));
 }
 
-Result<HostActivity> HostActivity::load(Trace& trace, const Moments& interest) {
+Result<HostActivity> HostActivity::load(Trace& trace, const Moments& interest, HostDetail detail) {
   HostActivity result;
   if (interest.empty()) return result;
-  Activities activities(interest);
+  Activities activities(interest, detail);
+  const auto ranges = detail == HostDetail::Names ? readRanges : readRangeFlags;
+  if (const Status read = ranges(trace, activities); !read.ok()) return read.error();
   if (const Status read = readCalls(trace, activities); !read.ok()) return read.error();
-  struct Source {
-    const char* table;
-    Level level;
-  };
-  // What importers call overhead is the profiler's own.
-  static constexpr Source kSources[] = {
-      {"main.range WHERE kind = 'push_pop'"
-       " AND domain_id NOT IN (SELECT id FROM main.string WHERE text IN ('overhead', 'profiler overhead'))",
-       Level::Range},
-      {"operator", Level::Range},
-      {"python_call", Level::Python}};
-  for (const Source& source : kSources) {
-    if (const Status read = readRanges(trace, source.table, source.level, activities); !read.ok()) return read.error();
-  }
   for (auto& [thread, mine] : activities.threads()) {
     if (!mine.list.empty()) result.m_moments[thread] = Sweep(mine.interest()).run(std::move(mine.list));
   }

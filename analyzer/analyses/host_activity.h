@@ -18,17 +18,21 @@ namespace plumb {
 
 struct HostMoment {
   Interval time;
-  StringId call;           // outermost API call; 0: none
-  StringId range;          // innermost range or operator, else innermost Python call; 0: none
-  bool isBlocked = false;  // in a wait, or in a copy that blocks
-  bool isLoading = false;  // some range around it fetches data
-  [[nodiscard]] bool isRecorded() const { return call != StringId() || range != StringId(); }
+  StringId call = {};       // outermost API call; 0: none
+  StringId range = {};      // innermost range or operator, else innermost Python call; 0: none
+  bool isBlocked = false;   // in a wait, or in a copy that blocks
+  bool isLoading = false;   // some range around it fetches data
+  bool isRecorded = false;  // in anything
 };
+
+// Flags: without the names of calls and ranges, for which far fewer rows have to be read.
+enum class HostDetail : uint8_t { Names, Flags };
 
 class HostActivity {
  public:
   using Moments = std::map<ThreadId, IntervalSet>;
-  [[nodiscard]] static Result<HostActivity> load(Trace& trace, const Moments& interest);
+  [[nodiscard]] static Result<HostActivity> load(Trace& trace, const Moments& interest,
+                                                 HostDetail detail = HostDetail::Names);
   // The moments of the thread inside the window, in order; where nothing was recorded there is none.
   void forEach(ThreadId thread, Interval window, const std::function<void(const HostMoment&)>& take) const;
 

@@ -74,6 +74,16 @@ struct Knowledge {
   HostActivity activity;
 };
 
+// By event of the device; null: the launch is not in the trace.
+using Launches = std::vector<const Launch*>;
+
+Launches launchesOf(const LaunchIndex& index, const DeviceTimeline& timeline) {
+  Launches launches;
+  launches.reserve(timeline.events.size());
+  for (const DeviceEvent& event : timeline.events) launches.push_back(index.find(timeline.process, event.correlation));
+  return launches;
+}
+
 // One gap, cut to one window.
 struct Piece {
   WholeGap gap;
@@ -86,8 +96,8 @@ Interval explained(const Piece& piece) { return piece.gap.before ? piece.gap.tim
 
 class GapSplitter {
  public:
-  GapSplitter(const Knowledge& knowledge, const DeviceTimeline& timeline, IdleDetail detail)
-      : m_known(knowledge), m_timeline(timeline), m_detail(detail) {}
+  GapSplitter(const Knowledge& knowledge, const DeviceTimeline& timeline, const Launches& launches, IdleDetail detail)
+      : m_known(knowledge), m_timeline(timeline), m_launches(launches), m_detail(detail) {}
 
   // The parts of the piece, in order, without holes; until the next call.
   const std::vector<IdlePart>& split(const Piece& piece) {
@@ -98,7 +108,7 @@ class GapSplitter {
       return m_parts;
     }
     const DeviceEvent& event = m_timeline.events[*piece.gap.after];
-    const Launch* launch = m_known.launches.find(m_timeline.process, event.correlation);
+    const Launch* launch = launchOf(piece.gap.after);
     if (!launch) {
       rest(piece, piece.time, IdleCause::Unknown, IdleEvidence::NoLaunch);
     } else if (launch->start > piece.gap.time.start) {
@@ -137,11 +147,11 @@ class GapSplitter {
     }
     TimePoint at = window.start;
     for (const auto& [moment, thread] : moments) {
-      hostMoment({{at, moment.time.start}, {}, {}, false, false}, thread);
+      hostMoment({.time = {at, moment.time.start}}, thread);
       hostMoment(moment, thread);
       at = moment.time.end;
     }
-    hostMoment({{at, window.end}, {}, {}, false, false}, launch.thread);
+    hostMoment({.time = {at, window.end}}, launch.thread);
   }
 
   void hostMoment(const HostMoment& moment, ThreadId thread) {
@@ -158,7 +168,7 @@ class GapSplitter {
     if (moment.isLoading) {
       part.cause = IdleCause::DataLoading;
       part.evidence = IdleEvidence::DataRange;
-    } else if (moment.isRecorded()) {
+    } else if (moment.isRecorded) {
       part.cause = IdleCause::LaunchBound;
       part.evidence = m_wait ? IdleEvidence::BusyHostAfterWait : IdleEvidence::BusyHost;
     }
@@ -243,11 +253,12 @@ class GapSplitter {
   }
 
   [[nodiscard]] const Launch* launchOf(std::optional<size_t> event) const {
-    return event ? m_known.launches.find(m_timeline.process, m_timeline.events[*event].correlation) : nullptr;
+    return event ? m_launches[*event] : nullptr;
   }
 
   const Knowledge& m_known;
   const DeviceTimeline& m_timeline;
+  const Launches& m_launches;
   const IdleDetail m_detail;
   std::vector<IdlePart> m_parts;
   std::optional<Wait> m_wait;  // the first one of the gap: it let the device run dry
@@ -337,13 +348,14 @@ std::vector<Piece> piecesOf(const DeviceTimeline& timeline, const IntervalSet& w
 // When to look at what which thread did: its launch ends a piece, or the one before it does.
 class Interest {
  public:
-  Interest(const LaunchIndex& launches, IdleDetail detail) : m_launches(launches), m_detail(detail) {}
-  void add(const DeviceTimeline& timeline, const std::vector<Piece>& pieces) {
+  explicit Interest(IdleDetail detail) : m_detail(detail) {}
+  void add(const Launches& launches, const std::vector<Piece>& pieces) {
+    const auto launchOf = [&](std::optional<size_t> event) { return event ? launches[*event] : nullptr; };
     for (const Piece& piece : pieces) {
-      const Launch* after = launchOf(timeline, piece.gap.after);
+      const Launch* after = launchOf(piece.gap.after);
       const bool isHostLate = after && after->start > piece.gap.time.start;
       if (m_detail == IdleDetail::Causes && !isHostLate) continue;
-      for (const Launch* launch : {after, launchOf(timeline, piece.gap.before)}) {
+      for (const Launch* launch : {after, launchOf(piece.gap.before)}) {
         if (launch) m_moments[launch->thread].push_back(explained(piece));
       }
     }
@@ -355,11 +367,6 @@ class Interest {
   }
 
  private:
-  [[nodiscard]] const Launch* launchOf(const DeviceTimeline& timeline, std::optional<size_t> event) const {
-    return event ? m_launches.find(timeline.process, timeline.events[*event].correlation) : nullptr;
-  }
-
-  const LaunchIndex& m_launches;
   const IdleDetail m_detail;
   std::map<ThreadId, std::vector<Interval>> m_moments;
 };
@@ -414,25 +421,28 @@ Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter, Idl
 
   std::vector<DeviceIdle> devices;
   std::vector<std::vector<Piece>> pieces;
-  Interest interest(known.launches, detail);
+  std::vector<Launches> launchesByDevice;
+  Interest interest(detail);
   for (DeviceTimeline& timeline : timelines.value()) {
     const auto mine = std::ranges::find(windows.value(), timeline.process, &ProcessWindows::process);
     if (mine == windows.value().end()) continue;
     const Interval hull = timeline.hull();
     const Interval limit{filter.from ? kAllTime.start : hull.start, filter.to ? kAllTime.end : hull.end};
     pieces.push_back(piecesOf(timeline, mine->gpu.clipped(limit)));
-    interest.add(timeline, pieces.back());
+    launchesByDevice.push_back(launchesOf(known.launches, timeline));
+    interest.add(launchesByDevice.back(), pieces.back());
     DeviceIdle device;
     device.rank = timeline.rank;
     device.timeline = std::move(timeline);
     devices.push_back(std::move(device));
   }
-  auto activity = HostActivity::load(trace, interest.take());
+  auto activity =
+      HostActivity::load(trace, interest.take(), detail == IdleDetail::Causes ? HostDetail::Flags : HostDetail::Names);
   if (!activity.ok()) return activity.error();
   known.activity = std::move(activity).value();
   PlainRangeNames places(trace, PlainRangeNames::Of::Places);
   for (size_t i = 0; i < devices.size(); ++i) {
-    GapSplitter splitter(known, devices[i].timeline, detail);
+    GapSplitter splitter(known, devices[i].timeline, launchesByDevice[i], detail);
     DeviceSummary summary(devices[i], places, detail);
     for (const Piece& piece : pieces[i]) summary.add(piece, splitter.split(piece));
   }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/pageable_copies.h"
 
+#include "analyzer/trace/row_scan.h"
+
 namespace plumb {
 
 Result<PageableCopies> PageableCopies::load(Trace& trace) {
-  constexpr int64_t kPageable = 1;
-  PageableCopies copies;
-  auto rows = trace.query(
-      "SELECT process_id, correlation, start_ns, duration_ns, source_kind, target_kind FROM main.memory_copy");
-  if (!rows.ok()) return rows.error();
-  Statement& row = rows.value();
-  while (row.next()) {
-    if (row.integer(4) != kPageable && row.integer(5) != kPageable) continue;
-    if (!isUsableTime(row.integer(2), row.integer(3))) continue;
-    copies.m_ends[row.id<ProcessId>(0)][row.id<Correlation>(1)] = intervalOf(row.integer(2), row.integer(3)).end;
-  }
-  if (const Status status = row.status(); !status.ok()) return status.error();
+  PageableCopies copies;  // memory of kind 1 is pageable
+  const Status read = scanRows(trace.database(), "process_id, correlation, start_ns, duration_ns",
+                               "main.memory_copy WHERE source_kind = 1 OR target_kind = 1", [&](const RowValues& row) {
+                                 if (!isUsableTime(row.integer(2), row.integer(3))) return;
+                                 copies.m_ends[row.id<ProcessId>(0)][row.id<Correlation>(1)] =
+                                     intervalOf(row.integer(2), row.integer(3)).end;
+                               });
+  if (!read.ok()) return read.error();
   return copies;
 }
 

@@ -318,7 +318,7 @@ class StuckFinder {
     if (!thread) return "";
     std::map<std::pair<StringId, StringId>, Duration> times;
     activity.forEach(*thread, windowOf(stuck), [&](const HostMoment& moment) {
-      if (moment.isRecorded()) times[{moment.range, moment.call}] += moment.time.length();
+      if (moment.isRecorded) times[{moment.range, moment.call}] += moment.time.length();
     });
     if (times.empty()) return "nothing of it was recorded meanwhile";
     const auto& [what, time] = *std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; });

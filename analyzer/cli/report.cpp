@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "analyzer/analyses/peaks.h"
@@ -86,25 +88,80 @@ void printHeading(const Report& report, Format format, bool isFirst) {
   }
 }
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, FileCloser>;
-
-bool copyTo(std::FILE* from, std::FILE* to) {
-  std::array<char, 1 << 16> part;
-  std::rewind(from);
-  for (size_t size = 0; (size = std::fread(part.data(), 1, part.size(), from)) > 0;) {
-    if (std::fwrite(part.data(), 1, size, to) != size) return false;
+// What a report prints until its turn comes: in memory, from kMostInMemory on in a file.
+class HeldOutput {
+ public:
+  HeldOutput() = default;
+  HeldOutput(const HeldOutput&) = delete;
+  HeldOutput& operator=(const HeldOutput&) = delete;
+  ~HeldOutput() {
+    if (m_stream) std::fclose(m_stream);
+    if (m_file) std::fclose(m_file);
   }
-  return std::ferror(from) == 0;
-}
+  // Null with errno set.
+  [[nodiscard]] std::FILE* open() {
+    static constexpr cookie_io_functions_t kFunctions = {nullptr, write, nullptr, nullptr};
+    return m_stream = ::fopencookie(this, "w", kFunctions);
+  }
+  [[nodiscard]] bool copyTo(std::FILE* to) {
+    if (std::fflush(m_stream) != 0) return false;
+    if (m_file) {
+      std::array<char, 1 << 16> part;
+      std::rewind(m_file);
+      for (size_t size = 0; (size = std::fread(part.data(), 1, part.size(), m_file)) > 0;) {
+        if (std::fwrite(part.data(), 1, size, to) != size) return false;
+      }
+      if (std::ferror(m_file) != 0) return false;
+    }
+    return std::fwrite(m_text.data(), 1, m_text.size(), to) == m_text.size();
+  }
+
+ private:
+  static constexpr size_t kMostInMemory = 1 << 20;
+  static ssize_t write(void* self, const char* data, size_t size) {
+    return static_cast<HeldOutput*>(self)->add({data, size}) ? static_cast<ssize_t>(size) : 0;
+  }
+  bool add(std::string_view text) {
+    if (m_file == nullptr && m_text.size() + text.size() > kMostInMemory) {
+      m_file = std::tmpfile();
+      if (!m_file || std::fwrite(m_text.data(), 1, m_text.size(), m_file) != m_text.size()) return false;
+      m_text.clear();
+    }
+    if (m_file) return std::fwrite(text.data(), 1, text.size(), m_file) == text.size();
+    m_text += text;
+    return true;
+  }
+
+  std::FILE* m_stream = nullptr;
+  std::FILE* m_file = nullptr;
+  std::string m_text;  // empty from when the file is there
+};
 
 struct Asked {
   const Report* report = nullptr;
-  File output;
+  std::unique_ptr<HeldOutput> held;  // with several reports
+  std::FILE* output = nullptr;
   Outcome outcome;
 };
+
+// Reports that take long begin first, so that no thread is left with one at the end; and those of them that read
+// different tables first stand beside each other.
+std::vector<Asked*> inOrderOfWork(std::vector<Asked>& asked) {
+  static constexpr std::array<std::string_view, 9> kLongest = {"hta_critical_path_edges",
+                                                               "hta_critical_path",
+                                                               "critical_path",
+                                                               "hta_stragglers",
+                                                               "idle",
+                                                               "launch",
+                                                               "precision",
+                                                               "ops",
+                                                               "steps"};
+  std::vector<Asked*> order;
+  for (Asked& one : asked) order.push_back(&one);
+  std::ranges::stable_sort(
+      order, {}, [](const Asked* one) { return std::ranges::find(kLongest, one->report->name) - kLongest.begin(); });
+  return order;
+}
 
 // The tables and roofs that reports can use. They hold on to the trace, which therefore stays where it is.
 Status addSurface(Trace& trace, const ReportArguments& arguments, const std::vector<Report>& reports) {
@@ -115,32 +172,62 @@ Status addSurface(Trace& trace, const ReportArguments& arguments, const std::vec
   return Unit{};
 }
 
-// Takes one report after the other.
-void work(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked>& asked,
-          std::atomic<size_t>& next, const std::shared_ptr<SharedLoads>& loads) {
-  auto trace = Trace::open(arguments.file);
-  if (trace.ok()) trace.value().shareLoads(loads);
-  const Status ready = trace.ok() ? addSurface(trace.value(), arguments, reports) : Status(trace.error());
-  for (size_t mine = next++; mine < asked.size(); mine = next++) {
-    Asked& one = asked[mine];
-    one.outcome = ready.ok() ? printReport(trace.value(), arguments, *one.report, one.output.get(), false)
-                             : Outcome{kBadInput, ready.error().message};
+// A connection with which a thread makes one report after the other.
+class Worker {
+ public:
+  Worker(const ReportArguments& arguments, const std::vector<Report>& reports,
+         const std::shared_ptr<SharedLoads>& loads)
+      : m_arguments(arguments), m_trace(Trace::open(arguments.file)) {
+    if (!m_trace.ok()) {
+      m_ready = m_trace.error();
+      return;
+    }
+    m_trace.value().shareLoads(loads);
+    m_ready = addSurface(m_trace.value(), arguments, reports);
   }
+  Worker(const Worker&) = delete;  // the surface holds on to the trace
+  Worker& operator=(const Worker&) = delete;
+
+  void takeFrom(const std::vector<Asked*>& asked, std::atomic<size_t>& next) {
+    for (size_t mine = next++; mine < asked.size(); mine = next++) {
+      Asked& one = *asked[mine];
+      one.outcome = m_ready.ok() ? printReport(m_trace.value(), m_arguments, *one.report, one.output, false)
+                                 : Outcome{kBadInput, m_ready.error().message};
+    }
+  }
+
+ private:
+  const ReportArguments& m_arguments;
+  Result<Trace> m_trace;
+  Status m_ready = Unit{};
+};
+
+// How many threads make that many reports of a file. With a small one, a second thread would be busy longer with
+// opening it than with reports.
+size_t threadsFor(const std::string& file, size_t reports) {
+  constexpr uintmax_t kSmallBytes = 1 << 20;
+  std::error_code failed;
+  const uintmax_t size = std::filesystem::file_size(file, failed);
+  if (failed || size < kSmallBytes) return 1;
+  return std::min<size_t>(reports, std::max(1U, std::thread::hardware_concurrency()));
 }
 
-// On as many threads as there are cores, each with the file opened for itself and the rows that many reports want
-// shared; printed in the order of their names.
+// On one or more threads, each with the file opened for itself and the rows that many reports want shared; printed in
+// the order of their names.
 int printReports(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked> asked) {
   for (Asked& one : asked) {
-    one.output.reset(std::tmpfile());
-    if (!one.output) return complain(fmt::format("Cannot make a temporary file ({}).", std::strerror(errno)), kFailed);
+    one.held = std::make_unique<HeldOutput>();
+    one.output = one.held->open();
+    if (!one.output) return complain(fmt::format("Cannot hold a report's output ({}).", std::strerror(errno)), kFailed);
   }
+  const std::vector<Asked*> order = inOrderOfWork(asked);
   std::atomic<size_t> next{0};
   const auto loads = std::make_shared<SharedLoads>();
   {
-    std::vector<std::jthread> workers;
-    const size_t count = std::min<size_t>(asked.size(), std::max(1U, std::thread::hardware_concurrency()));
-    for (size_t i = 0; i < count; ++i) workers.emplace_back([&] { work(arguments, reports, asked, next, loads); });
+    const auto makeReports = [&] { Worker(arguments, reports, loads).takeFrom(order, next); };
+    std::vector<std::jthread> helpers;
+    for (size_t i = threadsFor(arguments.file, asked.size()); i > 1; --i) helpers.emplace_back(makeReports);
+    makeReports();
   }
   int code = kDone;
   for (const Asked& one : asked) {
@@ -149,7 +236,7 @@ int printReports(const ReportArguments& arguments, const std::vector<Report>& re
       if (arguments.format == Format::Json) fmt::print("null");
       std::fflush(stdout);
       code = complain(one.report->name + ": " + one.outcome.message, one.outcome.code);
-    } else if (!copyTo(one.output.get(), stdout)) {
+    } else if (!one.held->copyTo(stdout)) {
       return complain(fmt::format("Cannot write the report ({}).", std::strerror(errno)), kFailed);
     }
   }
@@ -214,7 +301,7 @@ int runReport(const ReportArguments& arguments) {
     if (report == reports.value().end()) {
       return complain(fmt::format("There is no report {}; there are: {}.", text, namesOf(reports.value())), kBadInput);
     }
-    asked.push_back({&*report, {}, {}});
+    asked.push_back({&*report, {}, nullptr, {}});
   }
   if (asked.empty()) return complain("Name a report: `plumb report --list` lists them.", kBadInput);
   if (asked.size() > 1) return printReports(arguments, reports.value(), std::move(asked));

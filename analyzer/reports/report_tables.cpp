@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <utility>
 
 #include "analyzer/trace/computed_table.h"
@@ -38,7 +39,9 @@ std::string joinedBy(const std::vector<std::string>& words) {
   return text;
 }
 
-Status registerLists(Database& database, const std::vector<Report>& reports) {
+using SharedReports = std::shared_ptr<const std::vector<Report>>;
+
+Status addList(Database& database, const SharedReports& reports) {
   TableFunction list;
   list.name = "plumb_reports";
   list.isOfFileAlone = false;
@@ -47,14 +50,16 @@ Status registerLists(Database& database, const std::vector<Report>& reports) {
   };
   list.rows = [reports](const std::vector<Cell>&) -> Result<RowStore> {
     RowStore rows;
-    for (const Report& report : reports) {
+    for (const Report& report : *reports) {
       rows.add({report.name, report.title, report.question, report.optionList(), joinedBy(report.by), report.origin,
                 report.problem.empty() ? Cell(nullptr) : Cell(report.problem)});
     }
     return rows;
   };
-  if (Status added = database.addTable(std::move(list)); !added.ok()) return added;
+  return database.addTable(std::move(list));
+}
 
+Status addColumns(Database& database, const SharedReports& reports) {
   TableFunction columns;
   columns.name = "plumb_report_columns";
   columns.isOfFileAlone = false;
@@ -63,7 +68,7 @@ Status registerLists(Database& database, const std::vector<Report>& reports) {
   };
   columns.rows = [reports](const std::vector<Cell>&) -> Result<RowStore> {
     RowStore rows;
-    for (const Report& report : reports) {
+    for (const Report& report : *reports) {
       int64_t position = 0;
       for (const ReportColumn& column : report.columns) {
         rows.add({report.name, position++, column.name, column.unit, column.description});
@@ -74,25 +79,45 @@ Status registerLists(Database& database, const std::vector<Report>& reports) {
   return database.addTable(std::move(columns));
 }
 
+struct Surface {
+  Database& database;
+  std::vector<Report> reports;
+  std::function<Status(const Filter&)> check;
+};
+
+Status addReport(const std::shared_ptr<const Surface>& surface, const Report& report) {
+  QueryTable table;
+  table.name = "report_" + report.name;
+  for (const ReportParameter& parameter : kReportParameters) table.arguments.emplace_back(parameter.argument);
+  table.open = [surface, &report](const std::vector<Cell>& arguments) -> Result<Statement> {
+    auto request = requestFrom(report, arguments);
+    if (!request.ok()) return request.error();
+    auto statement = prepareReport(surface->database, report, request.value());
+    if (!statement.ok()) return explained(report, statement.error());
+    const Status known = surface->check(report.lookedUp(request.value().filter));
+    if (!known.ok()) return known.error();
+    return statement;
+  };
+  return surface->database.addTable(std::move(table));
+}
+
 }  // namespace
 
 Status registerReportTables(Database& database, const std::vector<Report>& reports,
                             const std::function<Status(const Filter&)>& check) {
-  for (const Report& report : reports) {
-    QueryTable table;
-    table.name = "report_" + report.name;
-    for (const ReportParameter& parameter : kReportParameters) table.arguments.emplace_back(parameter.argument);
-    table.open = [&database, report, check](const std::vector<Cell>& arguments) -> Result<Statement> {
-      auto request = requestFrom(report, arguments);
-      if (!request.ok()) return request.error();
-      auto statement = prepareReport(database, report, request.value());
-      if (!statement.ok()) return explained(report, statement.error());
-      if (const Status known = check(report.lookedUp(request.value().filter)); !known.ok()) return known.error();
-      return statement;
-    };
-    if (Status added = database.addTable(std::move(table)); !added.ok()) return added;
+  const auto surface = std::make_shared<const Surface>(Surface{database, reports, check});
+  for (const Report& report : surface->reports) {
+    // check() looks for a filter's step by the view.
+    Status added = addTableWhenNamed(database, "report_" + report.name, report.sql + "\nsteps",
+                                     [surface, &report] { return addReport(surface, report); });
+    if (!added.ok()) return added;
   }
-  return registerLists(database, reports);
+  const SharedReports all(surface, &surface->reports);
+  if (Status added =
+          addTableWhenNamed(database, "plumb_reports", {}, [=, &database] { return addList(database, all); });
+      !added.ok())
+    return added;
+  return addTableWhenNamed(database, "plumb_report_columns", {}, [=, &database] { return addColumns(database, all); });
 }
 
 }  // namespace plumb

@@ -4,15 +4,20 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "analyzer/trace/schema_views.h"
 #include "collector/schema/result.h"
 
 namespace plumb {
 
 struct ConnectionState {
-  // While a table function declares its columns, which SQLite puts to the authorizer as if a table were created.
+  // While a view is made, or a table function declares its columns, which SQLite puts to the authorizer as if a table
+  // were created.
   bool isDeclaring = false;
+  // None: all are there, or none is wanted.
+  std::optional<SchemaViews> views;
   // Why the table functions that read the main file cannot; empty when they can.
   std::string unusable;
   // The main file's, as last seen: another one means that what was read of the file may be old.

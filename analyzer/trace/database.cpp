@@ -18,6 +18,8 @@
 #include "analyzer/trace/compressed_file.h"
 #include "analyzer/trace/connection_state.h"
 #include "analyzer/trace/functions.h"
+#include "analyzer/trace/schema_views.h"
+#include "analyzer/trace/sql_text.h"
 #include "analyzer/trace/sqlite_api.h"
 #include "analyzer/trace/zstd_vfs.h"
 #include "collector/schema/schema.h"
@@ -132,6 +134,12 @@ int errorOffset([[maybe_unused]] sqlite3* handle) {
   if (sqlite3_libversion_number() >= 3038000) return sqlite3_error_offset(handle);
 #endif
   return -1;
+}
+
+// Makes what the script's next statement may read, where that is put off until now.
+Result<std::string> viewsOf(ConnectionState& state, std::string_view script, size_t at) {
+  if (!state.views || at >= script.size()) return std::string();
+  return state.views->scriptFor(script.substr(at, endOfStatement(script, at) - at));
 }
 
 enum class FileKind { Plain, Log, Compressed };
@@ -285,9 +293,16 @@ Result<Database> Database::open(const std::string& path, std::chrono::millisecon
   auto connected = connect(path, busyTimeout);
   if (!connected.ok()) return connected.error();
   Database database = std::move(connected).value();
-  for (const auto step : {&Database::checkKind, &Database::checkTables, &Database::createViews}) {
+  if (const Status begun = database.beginSnapshot(); !begun.ok())
+    return begun.error();  // one lock for all that follows
+  for (const auto step : {&Database::checkKind, &Database::checkTables}) {
     if (const Status done = (database.*step)(); !done.ok()) return done.error();
   }
+  database.endSnapshot();
+  database.m_state->views.emplace();
+  sqlite3_rollback_hook(
+      database.handle(), [](void* state) { static_cast<ConnectionState*>(state)->views->forget(); },
+      database.m_state.get());
   database.guard(true);
   return database;
 }
@@ -353,11 +368,13 @@ Status Database::prepareForStrangers() {
   }
   for (const Limit& limit : kLimits) sqlite3_limit(handle, limit.id, limit.value);
   if (registerFunctions(handle) != SQLITE_OK) return errorHere();
-  // SQLite's own table functions declare their columns when they are first used, which the guard would take for the
-  // making of a table.
+  // SQLite's own table functions declare their columns when a statement first names them, which the guard would take
+  // for the making of a table. Run, the list of tables would look at every view of the file.
   for (const char* use : {"SELECT 1 FROM json_each('[]')", "SELECT 1 FROM json_tree('[]')",
                           "SELECT 1 FROM pragma_table_info('')", "SELECT 1 FROM pragma_table_list('')"}) {
-    (void)execute(use);
+    sqlite3_stmt* named = nullptr;
+    (void)sqlite3_prepare_v2(handle, use, -1, &named, nullptr);
+    sqlite3_finalize(named);
   }
   // A mapped file that another program cuts short would end us with SIGBUS.
   if (Status set = execute("PRAGMA mmap_size=0"); !set.ok()) return set;
@@ -475,12 +492,8 @@ Status Database::addEmptyTables(Database& model, const std::set<std::string>& na
 }
 
 Status Database::createViews() {
-  std::string sql(schema::viewsSql());
-  constexpr std::string_view kCreate = "CREATE VIEW ";
-  for (size_t at = sql.find(kCreate); at != std::string::npos; at = sql.find(kCreate, at + kCreate.size())) {
-    sql.replace(at, kCreate.size(), "CREATE TEMP VIEW IF NOT EXISTS ");
-  }
-  return execute(sql.c_str());
+  const auto script = SchemaViews().scriptForAll();
+  return script.ok() ? execute(script.value().c_str()) : Status(script.error());
 }
 
 Status Database::execute(const char* sql) {
@@ -501,6 +514,17 @@ Result<Statement> Database::prepare(std::string_view sql) {
 
 Result<std::optional<Statement>> Database::prepareNext(std::string_view script, size_t& at) {
   sqlite3_stmt* raw = nullptr;
+  const auto views = viewsOf(*m_state, script, at);
+  if (!views.ok()) return views.error();
+  if (!views.value().empty()) {
+    const bool wasDeclaring = std::exchange(m_state->isDeclaring, true);
+    const Status made = execute(views.value().c_str());
+    m_state->isDeclaring = wasDeclaring;
+    if (!made.ok()) {
+      m_state->views->forget();
+      return made.error();
+    }
+  }
   while (!raw && at < script.size()) {  // an empty statement is a ';' alone
     const std::string_view sql = script.substr(at);
     const char* tail = nullptr;
@@ -533,7 +557,8 @@ Status Database::beginSnapshot() {
 }
 
 void Database::endSnapshot() noexcept {
-  if (--m_snapshots == 0) sqlite3_exec(m_handle.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+  // Not a rollback, which would take the views that were made meanwhile.
+  if (--m_snapshots == 0) sqlite3_exec(m_handle.get(), "COMMIT", nullptr, nullptr, nullptr);
 }
 
 void Database::whileReading(std::function<void()> callback) {

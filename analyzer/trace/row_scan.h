@@ -32,6 +32,10 @@ class RowValues {
 [[nodiscard]] Status scanRows(Database& database, std::string_view columns, std::string_view rest,
                               const std::function<void(const RowValues&)>& take);
 
+// Likewise until `take` has seen enough and says false.
+[[nodiscard]] Status scanRowsWhile(Database& database, std::string_view columns, std::string_view rest,
+                                   const std::function<bool(const RowValues&)>& take);
+
 // SQLite's result code; for registerFunctions().
 [[nodiscard]] int registerRowScan(sqlite3* database) noexcept;
 

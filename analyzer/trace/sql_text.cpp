@@ -3,7 +3,7 @@
 
 namespace plumb {
 
-size_t skipQuoted(std::string_view sql, size_t at) {
+size_t endOfQuoted(std::string_view sql, size_t at) {
   const auto after = [&](std::string_view mark, size_t from) {
     const size_t found = sql.find(mark, from);
     return found == std::string_view::npos ? sql.size() : found + mark.size();

@@ -308,6 +308,12 @@ sqlite3_module makeModule() {
 
 }  // namespace
 
+Status addTableWhenNamed(Database& database, std::string_view name, std::string reads, std::function<Status()> add) {
+  auto& views = database.state().views;
+  if (!views) return add();
+  return views->addTable(name, std::move(reads), std::move(add));
+}
+
 std::string quotedName(const std::string& name) {
   std::string text = "\"";
   for (const char c : name) {

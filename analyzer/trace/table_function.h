@@ -5,12 +5,15 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/trace/row_store.h"
 #include "collector/schema/result.h"
 
 namespace plumb {
+
+class Database;
 
 struct TableFunction {
   std::string name;
@@ -24,6 +27,12 @@ struct TableFunction {
   // statement keeps them while it runs.
   bool isOfFileAlone = true;
 };
+
+// Lets `add` add the table of that name when a statement first names it, where that can be seen; else it does so now.
+// `reads`: SQL that names what the table's rows are made of, as none of the schema's views can be made while a
+// statement runs.
+[[nodiscard]] Status addTableWhenNamed(Database& database, std::string_view name, std::string reads,
+                                       std::function<Status()> add);
 
 // A name as SQL quotes it.
 [[nodiscard]] std::string quotedName(const std::string& name);

@@ -124,7 +124,8 @@ Result<Trace> Trace::open(const std::string& path, const OpenOptions& options) {
   auto database = Database::open(path, options.busyTimeout);
   if (!database.ok()) return database.error();
   Trace trace(std::move(database).value());
-  if (const Status read = trace.refresh(); !read.ok()) {
+  const Snapshot snapshot(trace);  // one lock for all that is read
+  if (const Status read = snapshot.status().ok() ? trace.refresh() : snapshot.status(); !read.ok()) {
     // SQLite's own words do not say of which file they are.
     const std::string& message = read.error().message;
     if (message.ends_with('.') || message.find(path) != std::string::npos) return read.error();

@@ -139,6 +139,27 @@ TEST_F(Cli, AUsersReportIsFoundAtRunTime) {
   EXPECT_EQ(plumb({"report", "longest", sample()}).exitCode, 0);
 }
 
+// More than is held in memory until its turn to be printed; and a name that is not one word.
+TEST_F(Cli, LargeReportsAmongSeveralComeWhole) {
+  fs::create_directories(path("mine"));
+  std::ofstream(path("mine/many rows.sql"))
+      << "-- Many\n-- Many rows?\n-- step: which\n-- n: a number\n"
+         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 60000)"
+         " SELECT s.step, c.n FROM steps s, c ORDER BY s.step, c.n;";
+  const std::map<std::string, std::string> mine = {{"PLUMB_REPORTS", path("mine")}};
+  const Outcome alone = plumb({"report", "many rows", sample(), "--format", "csv"}, mine);
+  const Outcome both = plumb({"report", "many rows,health,many rows", sample(), "--format", "csv"}, mine);
+  ASSERT_EQ(both.exitCode, 0) << both.errors;
+  EXPECT_GT(alone.output.size(), size_t{1} << 20);
+  EXPECT_TRUE(both.output.starts_with("# many rows\r\n" + alone.output));
+  EXPECT_TRUE(both.output.ends_with("# many rows\r\n" + alone.output));
+  const Outcome counted =
+      plumb({"query", sample(), "SELECT count(*) FROM \"report_many rows\" UNION ALL SELECT 1 FROM kernels", "--format",
+             "csv"},
+            mine);
+  EXPECT_EQ(counted.exitCode, 0) << counted.errors;
+}
+
 TEST_F(Cli, QueryPrintsWhatSqlSays) {
   const auto rows = json(plumb(
       {"query", sample(), "SELECT rank, count(*) AS n FROM kernels GROUP BY rank ORDER BY rank", "--format", "json"}));

@@ -203,6 +203,99 @@ TEST(Idle, EveryNanosecondHasTheCauseOfTheDefinition) {
   }
 }
 
+// Ranges, operators, Python calls and calls, also such that do not nest.
+void addRandomHostWork(TraceBuilder& trace, const OneRank& rank, int64_t thread, std::mt19937& random) {
+  const auto below = [&](int n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random); };
+  for (int i = 0; i < 12; ++i) {
+    const int64_t start = below(200), length = below(60);
+    static constexpr std::array<const char*, 4> kRanges = {"forward", "load_batch", "backward", "overhead"};
+    const int64_t name = trace.text(kRanges[static_cast<size_t>(below(4))]);
+    const std::string values = std::to_string(rank.process) + "," + std::to_string(thread) + "," +
+                               std::to_string(start) + "," + std::to_string(length) + "," + std::to_string(name);
+    switch (below(4)) {
+      case 0:
+        trace.addRange(rank.process, thread, start, below(8) == 0 ? std::nullopt : std::optional(length), "range");
+        break;
+      case 1:
+        trace.execute("INSERT INTO operator(process_id, thread_id, start_ns, duration_ns, name_id) VALUES(" + values +
+                      ")");
+        break;
+      case 2:
+        trace.execute("INSERT INTO python_call(process_id, thread_id, start_ns, duration_ns, name_id) VALUES(" +
+                      values + ")");
+        break;
+      default:
+        trace.addApiCall(rank.process, thread, start, length / 4, below(2) ? "cudaStreamSynchronize" : "cudaEventQuery",
+                         trace.newCorrelation());
+    }
+  }
+}
+
+TEST(Idle, CausesAloneAreThoseOfTheGaps) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 25; ++round) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      const OneRank rank(trace);
+      const int64_t otherThread = trace.addThread(rank.process);
+      for (int64_t device = 0, i = 0; i < 6; ++i) {
+        const int64_t launch = 30 * i + static_cast<int64_t>(random() % 20), correlation = trace.newCorrelation();
+        trace.addApiCall(rank.process, random() % 2 ? rank.thread : otherThread, launch, 4, "cudaLaunchKernel",
+                         correlation);
+        device = std::max(device, launch) + 5;
+        trace.addKernel(rank.work(device, 8, correlation), "k");
+        device += 8;
+      }
+      addRandomHostWork(trace, rank, rank.thread, random);
+      addRandomHostWork(trace, rank, otherThread, random);
+    }
+    Trace trace = valueOf(Trace::open(file.path()));
+    const auto gaps = valueOf(findIdle(trace)), causes = valueOf(findIdle(trace, {}, IdleDetail::Causes));
+    ASSERT_EQ(gaps.size(), causes.size());
+    ASSERT_EQ(gaps.at(0).byEvidence.size(), causes.at(0).byEvidence.size()) << "round " << round;
+    for (const auto& [key, total] : gaps.at(0).byEvidence) {
+      const auto same = causes.at(0).byEvidence.find(key);
+      ASSERT_NE(same, causes.at(0).byEvidence.end()) << nameOf(key.first) << " in round " << round;
+      EXPECT_EQ(total.time, same->second.time) << nameOf(key.first) << " in round " << round;
+      EXPECT_EQ(total.gapCount, same->second.gapCount);
+      EXPECT_EQ(total.largest, same->second.largest);
+    }
+  }
+}
+
+TEST(Idle, AWaitCountsToItsEndWhateverBeganInIt) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    launchKernel(trace, rank, 0, 20, 80);                                                                  // 20-100
+    trace.addApiCall(rank.process, rank.thread, 90, 40, "cudaStreamSynchronize", trace.newCorrelation());  // 90-130
+    trace.addApiCall(rank.process, rank.thread, 120, 60, "cudaEventQuery", trace.newCorrelation());        // 120-180
+    launchKernel(trace, rank, 180, 200, 50);
+  }
+  // From 100 to 130 in the wait; the launch's latency is the wait's, too.
+  EXPECT_EQ(timeOf(idleOf(file.path()), IdleCause::HostSynchronization), Duration(30 + 20));
+}
+
+TEST(Idle, OfTwoOperatorsWithTheSameTimeTheLaterOneIsInside) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    launchKernel(trace, rank, 0, 20, 80);
+    for (const char* name : {"aten::linear", "aten::mm"}) {
+      trace.execute("INSERT INTO operator(process_id, thread_id, start_ns, duration_ns, name_id) VALUES(" +
+                    std::to_string(rank.process) + "," + std::to_string(rank.thread) + ",90,60," +
+                    std::to_string(trace.text(name)) + ")");
+    }
+    launchKernel(trace, rank, 150, 170, 50);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto devices = valueOf(findIdle(trace));
+  EXPECT_EQ(trace.text(devices.at(0).gaps.at(0).main.range), "aten::mm");
+}
+
 TEST(Idle, PartsAddUpToTheBreakdownsIdleTime) {
   const TraceFile file;
   makeSampleTrace(file.path());

@@ -39,6 +39,18 @@ TEST_F(RowScan, GivesTheRowsInTheOrderOfTheTable) {
   EXPECT_THAT(rows, ElementsAre("30 null 0", "10 null 0", "20 null 0"));
 }
 
+TEST_F(RowScan, EndsWhenTheCallbackHasSeenEnough) {
+  std::vector<int64_t> starts;
+  const auto takeTwo = [&](const RowValues& row) {
+    starts.push_back(row.integer(0));
+    return starts.size() < 2;
+  };
+  const Status done = scanRowsWhile(m_trace->database(), "start_ns", "main.api_call", takeTwo);
+  EXPECT_TRUE(done.ok()) << errorOf(done);
+  EXPECT_THAT(starts, ElementsAre(30, 10));
+  EXPECT_THAT(errorOf(scanRowsWhile(m_trace->database(), "nothing", "main.api_call", takeTwo)), HasSubstr("nothing"));
+}
+
 TEST_F(RowScan, LetsTheCallbackUseTheDatabase) {
   std::vector<std::string> names;
   const Status done = scanRows(m_trace->database(), "name_id", "main.api_call WHERE start_ns = 10",
