@@ -100,14 +100,12 @@ std::vector<StreamIdle> idleTime(const Rank& rank) {
   }
   std::map<int64_t, Sums> streams;
   for (const auto& [stream, list] : byStream) {
-    std::vector<double> starts;
-    for (const Work* work : list) starts.push_back(static_cast<double>(work->ts));
     Sums& sums = streams[stream];
     const Work* previous = nullptr;
-    for (const size_t index : sortOrder(starts)) {
+    for (const uint32_t index : sortOrder(list, [](const Work* work) { return work->ts; })) {
       const Work& work = *list[index];
       const int64_t gap = previous ? work.ts - previous->end() : 0;
-      const bool isHostWait = previous && work.launch && *work.launch > previous->end();
+      const bool isHostWait = previous && work.launch > previous->end();
       const size_t category = isHostWait ? 0 : previous && gap < kConsecutiveDelay ? 1 : 2;
       sums.time[category] += gap;
       sums.any[category] = true;
@@ -161,10 +159,9 @@ KernelRow rowOf(KernelType type, std::string name, const std::vector<double>& va
 // Its order of equal sums: the names' reversed, sorted, and reversed again.
 std::vector<KernelRow> byFallingSum(std::vector<KernelRow> rows) {
   std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) { return a.name > b.name; });
-  std::vector<double> sums;
-  for (const KernelRow& row : rows) sums.push_back(row.sum);
   std::vector<KernelRow> sorted;
-  for (const size_t index : sortOrder(sums)) sorted.push_back(rows[index]);
+  for (const uint32_t index : sortOrder(rows, [](const KernelRow& row) { return row.sum; }))
+    sorted.push_back(rows[index]);
   std::reverse(sorted.begin(), sorted.end());
   return sorted;
 }

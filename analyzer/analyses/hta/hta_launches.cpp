@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "analyzer/intervals/gallop.h"
+#include "analyzer/intervals/sort_runs.h"
 
 namespace plumb::hta {
 
@@ -38,28 +38,36 @@ std::vector<LaunchRow> launchStatistics(const Rank& rank) {
 }
 
 std::vector<QueuePoint> queueSeries(const Rank& rank) {
-  std::unordered_set<int64_t> queued;
-  std::unordered_map<int64_t, std::vector<int64_t>> streams;  // by correlation id
-  for (const Work& work : rank.work) streams[work.correlation].push_back(work.stream);
+  struct Place {
+    int64_t correlation;
+    uint32_t work;
+  };
+  const auto comesBefore = [](const Place& a, const Place& b) { return a.correlation < b.correlation; };
+  std::vector<Place> places;
+  places.reserve(rank.work.size());
+  for (const Work& work : rank.work) places.push_back({work.correlation, static_cast<uint32_t>(places.size())});
+  sortRuns(places, comesBefore);
+  std::vector<bool> isQueued(rank.work.size());
   std::vector<QueuePoint> changes;
+  changes.reserve(rank.work.size() * 2);
+  size_t hint = 0;
   for (size_t i = 0; i < rank.calls.size(); ++i) {
     const Call& call = rank.calls[i];
     if (!call.isQueued) continue;
-    const auto mine = streams.find(call.correlation);
-    if (mine == streams.end()) continue;
-    queued.insert(call.correlation);
-    for (const int64_t stream : mine->second) changes.push_back({stream, call.ts, 1, i, 0});
+    hint = partitionPointNear(places, hint, [&](const Place& one) { return one.correlation < call.correlation; });
+    for (size_t at = hint; at < places.size() && places[at].correlation == call.correlation; ++at) {
+      isQueued[places[at].work] = true;
+      changes.push_back({rank.work[places[at].work].stream, call.ts, 1, static_cast<uint32_t>(i), 0});
+    }
   }
   for (size_t i = 0; i < rank.work.size(); ++i) {
     const Work& work = rank.work[i];
-    if (queued.count(work.correlation)) changes.push_back({work.stream, work.ts, -1, i, 0});
+    if (isQueued[i]) changes.push_back({work.stream, work.ts, -1, static_cast<uint32_t>(i), 0});
   }
-  std::vector<double> times;
-  for (const QueuePoint& change : changes) times.push_back(static_cast<double>(change.time));
   std::vector<QueuePoint> points;
   points.reserve(changes.size());
   std::unordered_map<int64_t, int64_t> lengths;
-  for (const size_t index : sortOrder(times)) {
+  for (const uint32_t index : sortOrder(changes, [](const QueuePoint& change) { return change.time; })) {
     points.push_back(changes[index]);
     points.back().length = lengths[points.back().stream] += points.back().by;
   }
@@ -102,10 +110,9 @@ std::map<std::string, Description> memoryBandwidths(const Run& run, const Rank& 
                          name.substr(0, 6) == "Memset" ? "Memset" : name.substr(0, kKindLength)});
     }
   }
-  std::vector<double> times;
-  for (const Change& change : changes) times.push_back(static_cast<double>(change.time));
   std::map<std::string, std::vector<double>> series;
-  for (const size_t index : sortOrder(times)) series[changes[index].kind].push_back(changes[index].bandwidth);
+  for (const uint32_t index : sortOrder(changes, [](const Change& change) { return change.time; }))
+    series[changes[index].kind].push_back(changes[index].bandwidth);
   std::map<std::string, Description> result;
   for (const auto& [name, points] : series) {
     std::vector<double> values;

@@ -5,73 +5,76 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 namespace plumb::hta {
 
 namespace {
 
-// heap[1] … heap[count], where the partitions went too deep.
-void heapSort(const std::vector<double>& values, size_t* heap, size_t count) {
-  const auto sink = [&](size_t at, size_t last, size_t moved) {
+// Where the partitions went too deep.
+void heapSort(Keyed* first, size_t count) {
+  const auto heap = [first](size_t at) -> Keyed& { return first[at - 1]; };  // heap(1) … heap(count)
+  const auto sink = [&](size_t at, size_t last, Keyed moved) {
     for (size_t child = 2 * at; child <= last; child = 2 * at) {
-      if (child < last && values[heap[child]] < values[heap[child + 1]]) ++child;
-      if (!(values[moved] < values[heap[child]])) break;
-      heap[at] = heap[child];
+      if (child < last && heap(child).value < heap(child + 1).value) ++child;
+      if (!(moved.value < heap(child).value)) break;
+      heap(at) = heap(child);
       at = child;
     }
-    heap[at] = moved;
+    heap(at) = moved;
   };
-  for (size_t i = count / 2; i > 0; --i) sink(i, count, heap[i]);
+  for (size_t i = count / 2; i > 0; --i) sink(i, count, heap(i));
   for (; count > 1; --count) {
-    const size_t moved = heap[count];
-    heap[count] = heap[1];
+    const Keyed moved = heap(count);
+    heap(count) = heap(1);
     sink(1, count - 1, moved);
+  }
+}
+
+void insertionSort(Keyed* first, Keyed* last) {
+  for (Keyed* next = first + 1; next <= last; ++next) {
+    const Keyed moved = *next;
+    Keyed* at = next;
+    for (; at > first && moved.value < at[-1].value; --at) *at = at[-1];
+    *at = moved;
   }
 }
 
 }  // namespace
 
-std::vector<size_t> sortOrder(const std::vector<double>& values) {
+void sortAsNumpy(std::vector<Keyed>& values) {
   constexpr std::ptrdiff_t kSmall = 15;
-  std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (values.empty()) return order;
-  const auto at = [&](std::ptrdiff_t i) { return values[order[static_cast<size_t>(i)]]; };
-  const auto swap = [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-    std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(j)]);
-  };
+  if (values.empty()) return;
   struct Part {
-    std::ptrdiff_t left, right;
+    Keyed *left, *right;  // both belong to it
     int depth;
   };
   const int deepest = 2 * static_cast<int>(std::bit_width(values.size()) - 1);
-  std::vector<Part> parts{{0, static_cast<std::ptrdiff_t>(values.size()) - 1, deepest}};
+  std::vector<Part> parts{{values.data(), values.data() + values.size() - 1, deepest}};
   while (!parts.empty()) {
     auto [left, right, depth] = parts.back();
     parts.pop_back();
     if (depth < 0) {
-      heapSort(values, order.data() + left - 1, static_cast<size_t>(right - left + 1));
+      heapSort(left, static_cast<size_t>(right - left + 1));
       continue;
     }
     while (right - left > kSmall) {
-      const std::ptrdiff_t middle = left + ((right - left) >> 1);
-      if (at(middle) < at(left)) swap(middle, left);
-      if (at(right) < at(middle)) swap(right, middle);
-      if (at(middle) < at(left)) swap(middle, left);
-      const double pivot = at(middle);
-      std::ptrdiff_t i = left, j = right - 1;
-      swap(middle, j);
+      Keyed* const middle = left + ((right - left) >> 1);
+      if (middle->value < left->value) std::swap(*middle, *left);
+      if (right->value < middle->value) std::swap(*right, *middle);
+      if (middle->value < left->value) std::swap(*middle, *left);
+      const double pivot = middle->value;
+      Keyed *i = left, *j = right - 1;
+      std::swap(*middle, *j);
       for (;;) {
         do ++i;
-        while (at(i) < pivot);
+        while (i->value < pivot);
         do --j;
-        while (pivot < at(j));
+        while (pivot < j->value);
         if (i >= j) break;
-        swap(i, j);
+        std::swap(*i, *j);
       }
-      swap(i, right - 1);
+      std::swap(*i, *(right - 1));
       --depth;
       if (i - left < right - i) {
         parts.push_back({i + 1, right, depth});
@@ -81,12 +84,8 @@ std::vector<size_t> sortOrder(const std::vector<double>& values) {
         left = i + 1;
       }
     }
-    if (left < right) {
-      std::stable_sort(order.begin() + left, order.begin() + right + 1,
-                       [&](size_t a, size_t b) { return values[a] < values[b]; });
-    }
+    insertionSort(left, right);
   }
-  return order;
 }
 
 double quantile(const std::vector<double>& sorted, double q) {

@@ -45,8 +45,8 @@ TEST(HtaCriticalPath, GoesFromTheLaunchOverTheKernelToTheCallThatWaitsForIt) {
                 {"", 0}, {"cpu_bound", 6}, {"gpu_compute_bound", 100}, {"gpu_kernel_launch_overhead", 20}}));
   EXPECT_EQ(path.nodes, 6u);
   EXPECT_EQ(path.events, 4u);
-  EXPECT_EQ(path.edges[1].name, "void gemm(float*)");
-  EXPECT_EQ(path.edges.back().name, "cudaMalloc");
+  EXPECT_EQ(path.nameOf(path.edges[1]), "void gemm(float*)");
+  EXPECT_EQ(path.nameOf(path.edges.back()), "cudaMalloc");
   // Three calls, a kernel and the record of the wait.
   EXPECT_EQ(path.graphNodes, 10u);
 }
@@ -56,7 +56,7 @@ TEST(HtaCriticalPath, WithoutARecordOfTheWaitEndsWithTheKernel) {
   makeLaunchAndWait(file.path(), false);
   const hta::CriticalPath path = pathOf(file.path());
   EXPECT_EQ(path.nodes, 3u);
-  EXPECT_EQ(path.edges.back().name, "void gemm(float*)");
+  EXPECT_EQ(path.nameOf(path.edges.back()), "void gemm(float*)");
 }
 
 TEST(HtaCriticalPath, LooksInsideTheRangeThatIsNamed) {
