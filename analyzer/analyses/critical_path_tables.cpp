@@ -7,7 +7,7 @@ namespace plumb {
 namespace {
 
 AnalysisRows shareRows(Trace& trace, const Filter& filter) {
-  auto found = findCriticalPath(trace, filter, false);
+  auto found = findCriticalPath(trace, filter, PathDetail::Shares);
   if (!found.ok()) return found.error();
   std::vector<CellRow> rows;
   if (!found.value()) return rows;
@@ -25,7 +25,7 @@ AnalysisRows shareRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows segmentRows(Trace& trace, const Filter& filter) {
-  auto found = findCriticalPath(trace, filter, false);
+  auto found = findCriticalPath(trace, filter, PathDetail::Segments);
   if (!found.ok()) return found.error();
   std::vector<CellRow> rows;
   if (!found.value()) return rows;
@@ -38,7 +38,7 @@ AnalysisRows segmentRows(Trace& trace, const Filter& filter) {
 }
 
 AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
-  auto found = findCriticalPath(trace, filter, true);
+  auto found = findCriticalPath(trace, filter, PathDetail::WhatIf);
   if (!found.ok()) return found.error();
   std::vector<CellRow> rows;
   if (!found.value()) return rows;

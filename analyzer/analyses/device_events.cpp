@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/intervals/sort_runs.h"
+
 namespace plumb {
 
 IntervalSet DeviceTimeline::busy() const {
@@ -57,7 +59,7 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
 
   std::vector<DeviceTimeline> result;
   for (auto& [key, timeline] : devices) {
-    std::sort(timeline.events.begin(), timeline.events.end(), [](const DeviceEvent& a, const DeviceEvent& b) {
+    sortRuns(timeline.events, [](const DeviceEvent& a, const DeviceEvent& b) {
       return std::tie(a.time.start, a.time.end, a.table, a.id) < std::tie(b.time.start, b.time.end, b.table, b.id);
     });
     if (const Process* process = trace.process(timeline.process)) timeline.rank = process->rank;
