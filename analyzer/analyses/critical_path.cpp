@@ -14,12 +14,12 @@ namespace {
 
 constexpr size_t kKernelNames = 20;
 
-std::string nameOfWork(Trace& trace, const ActivityInfo& info) {
+std::string_view nameOfWork(Trace& trace, const ActivityInfo& info) {
   switch (info.table) {
     case WorkKind::Kernel:
-      return std::string(trace.text(info.name));
+      return trace.text(info.name);
     case WorkKind::Copy:
-      return std::string(copyKindName(info.copyKind));
+      return copyKindName(info.copyKind);
     default:
       return "set";
   }
@@ -99,20 +99,18 @@ class SegmentReader {
 
   void addHost(const ActivityInfo& info, const ActivityPlace& place, Interval time) {
     TimePoint at = time.start;
-    const auto bare = [&](TimePoint to) {
-      add(place.process, {at, to}, PathCategory::Host, std::string(m_trace.text(info.name)));
-    };
+    const auto bare = [&](TimePoint to) { add(place.process, {at, to}, PathCategory::Host, m_trace.text(info.name)); };
     m_host.forEach(place.thread, time, [&](const HostMoment& moment) {
       bare(moment.time.start);
       const StringId name = moment.range != StringId() ? moment.range : moment.call;
       add(place.process, moment.time, moment.isLoading ? PathCategory::DataLoading : PathCategory::Host,
-          std::string(m_trace.text(name)));
+          m_trace.text(name));
       at = moment.time.end;
     });
     bare(time.end);
   }
 
-  void add(ProcessId process, Interval time, PathCategory category, std::string name) {
+  void add(ProcessId process, Interval time, PathCategory category, std::string_view name) {
     if (time.empty()) return;
     if (!m_segments.empty()) {
       PathSegment& last = m_segments.back();
@@ -121,7 +119,7 @@ class SegmentReader {
         return;
       }
     }
-    m_segments.push_back({process, time, category, std::move(name)});
+    m_segments.push_back({process, time, category, name});
   }
 
   Trace& m_trace;

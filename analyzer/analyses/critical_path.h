@@ -35,7 +35,7 @@ struct PathSegment {
   ProcessId process;
   Interval time;
   PathCategory category = PathCategory::Host;
-  std::string name;  // kernel, copy, CUDA call or range
+  std::string_view name;  // kernel, copy, CUDA call or range; valid as long as the trace
 };
 
 // What the run would gain if all kernels of a name were faster, recomputed with everything that depends on them. The

@@ -70,19 +70,21 @@ void RowStore::add(const Statement& row) {
   }
 }
 
+void RowStore::add(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) {
+    addText(*text);
+  } else if (const auto* integer = std::get_if<int64_t>(&cell)) {
+    addInteger(*integer);
+  } else if (const auto* real = std::get_if<double>(&cell)) {
+    addReal(*real);
+  } else {
+    addNull();
+  }
+}
+
 void RowStore::add(const CellRow& row) {
   startRow();
-  for (const Cell& cell : row) {
-    if (const auto* text = std::get_if<std::string>(&cell)) {
-      addText(*text);
-    } else if (const auto* integer = std::get_if<int64_t>(&cell)) {
-      addInteger(*integer);
-    } else if (const auto* real = std::get_if<double>(&cell)) {
-      addReal(*real);
-    } else {
-      addNull();
-    }
-  }
+  for (const Cell& cell : row) add(cell);
 }
 
 // Requires the place of a text's or blob's length.

@@ -28,6 +28,7 @@ class RowStore {
   void add(const CellRow& row);
   // A row value by value: startRow(), then a call per column.
   void startRow();
+  void add(const Cell& cell);
   void addInteger(int64_t value);
   void addReal(double value);
   void addNull();

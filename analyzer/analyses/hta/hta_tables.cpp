@@ -95,7 +95,7 @@ AnalysisStore launches(Trace& trace, const Filter& filter) {
   for (const hta::Rank& rank : run.value().ranks) {
     for (const hta::LaunchRow& launch : hta::launchStatistics(rank)) {
       rows.startRow();
-      rank.rank ? rows.addInteger(*rank.rank) : rows.addNull();
+      rows.add(cell(rank.rank));
       for (const int64_t value : {launch.correlation, launch.cpu, launch.gpu, launch.delay,
                                   int64_t{launch.cpu <= kLongCall && launch.gpu < launch.cpu},
                                   int64_t{launch.cpu > kLongCall}, int64_t{launch.delay > kLongDelay}}) {
@@ -201,7 +201,7 @@ AnalysisStore criticalEdges(Trace& trace, const Filter& filter) {
     int64_t position = 0;
     for (const hta::PathEdge& edge : path.edges) {
       rows.startRow();
-      path.rank ? rows.addInteger(*path.rank) : rows.addNull();
+      rows.add(cell(path.rank));
       rows.addInteger(position++);
       addText(hta::nameOf(edge.type));
       rows.addInteger(edge.time);
