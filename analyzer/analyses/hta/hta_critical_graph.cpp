@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analyzer/analyses/hta/hta_statistics.h"
+#include "analyzer/analyses/hta/hta_sort.h"
 
 namespace plumb::hta {
 
@@ -25,28 +25,18 @@ const char* nameOf(EdgeType type) {
 
 void CriticalGraph::numberNodes() {
   const auto count = static_cast<size_t>(std::ranges::count(events, true, &GraphEvent::isNode));
-  std::vector<uint32_t> ofNodes;
-  ofNodes.reserve(count);
-  for (uint32_t event = 0; event < events.size(); ++event) {
-    if (events[event].isNode) ofNodes.push_back(event);
+  nodes.reserve(count * 2);
+  for (const bool isStart : {true, false}) {
+    for (uint32_t event = 0; event < events.size(); ++event) {
+      if (events[event].isNode) nodes.push_back({isStart ? events[event].ts : events[event].end, event, isStart});
+    }
   }
-  std::vector<Keyed> ends;
-  ends.reserve(count * 2);
-  for (const uint32_t event : ofNodes) {
-    ends.push_back({static_cast<double>(events[event].ts), static_cast<uint32_t>(ends.size())});
+  sortAsNumpy(nodes, [](const GraphNode& node) { return node.ts; });
+  for (uint32_t node = 0; node < nodes.size(); ++node) {
+    GraphEvent& event = events[nodes[node].event];
+    (nodes[node].isStart ? event.startNode : event.endNode) = node;
   }
-  for (const uint32_t event : ofNodes) {
-    ends.push_back({static_cast<double>(events[event].end), static_cast<uint32_t>(ends.size())});
-  }
-  sortAsNumpy(ends);
-  nodes.reserve(ends.size());
-  edges.reserve(ends.size() + ends.size() / 8);
-  for (const Keyed& one : ends) {
-    const bool isStart = one.index < count;
-    const uint32_t event = ofNodes[isStart ? one.index : one.index - count];
-    (isStart ? events[event].startNode : events[event].endNode) = static_cast<uint32_t>(nodes.size());
-    nodes.push_back({isStart ? events[event].ts : events[event].end, event, isStart});
-  }
+  edges.reserve(nodes.size() + nodes.size() / 8);
 }
 
 GraphEdge& CriticalGraph::connect(uint32_t from, uint32_t to, EdgeType type, bool isWeightless) {

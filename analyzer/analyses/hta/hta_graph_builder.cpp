@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -11,7 +12,7 @@
 
 #include "analyzer/analyses/hta/hta_critical_graph.h"
 #include "analyzer/analyses/hta/hta_launches.h"
-#include "analyzer/analyses/hta/hta_statistics.h"
+#include "analyzer/analyses/hta/hta_sort.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
 
@@ -60,12 +61,17 @@ class Builder {
       : m_trace(trace), m_rank(rank), m_host(host), m_period(period) {}
 
   Result<CriticalGraph> build() && {
+    // Beside the reading of the file, and then beside the sorting of the nodes.
+    std::future<void> queues = alongside([this] { findQueueLengths(); });
     link();
     m_graph.events.reserve(std::min(m_host.count(m_rank) + m_rank.work.size(), kMostReserved));
     if (const Status added = addHostEvents(); !added.ok()) return added.error();
     addWork();
+    std::future<void> orders = alongside([this] { findOrders(); });
     m_graph.numberNodes();
+    orders.get();
     addThreads();
+    queues.get();
     findRecordedLaunches();
     findLaunchesAfterWaits();
     addStreams();
@@ -73,6 +79,12 @@ class Builder {
   }
 
  private:
+  // On a thread of its own, where there can be one.
+  template <class Task>
+  static std::future<void> alongside(Task task) {
+    return std::async(std::launch::async | std::launch::deferred, std::move(task));
+  }
+
   // A piece of GPU work as the loop over the streams sees it.
   struct Item {
     int64_t sortBy;
@@ -169,17 +181,24 @@ class Builder {
   }
 
   void addThreads() {
-    for (auto& [id, events] : m_threads) addThread(std::move(events));
+    for (const auto& [id, events] : m_threads) addThread(events);
   }
 
-  // Start and end of each event in turn, as they nest; operators one after another depend on each other. Of those that
-  // start together the longer one is around the other. At an end it is the innermost one that is left, whichever ends,
-  // where events of a thread overlap.
-  void addThread(std::vector<uint32_t> events) {
-    sortRuns(events, [this](uint32_t a, uint32_t b) {
-      const GraphEvent &one = m_graph.events[a], &other = m_graph.events[b];
-      return one.ts != other.ts ? one.ts < other.ts : one.end > other.end;
-    });
+  // Of the threads' events: of those that start together the longer one is around the other. And of the streams.
+  void findOrders() {
+    for (auto& [id, events] : m_threads) {
+      sortRuns(events, [this](uint32_t a, uint32_t b) {
+        const GraphEvent &one = m_graph.events[a], &other = m_graph.events[b];
+        return one.ts != other.ts ? one.ts < other.ts : one.end > other.end;
+      });
+    }
+    m_items = itemsOfStreams();
+    sortAsNumpy(m_items, [](const Item& item) { return item.sortBy; });
+  }
+
+  // Start and end of each event in turn, as they nest; operators one after another depend on each other. At an end it
+  // is the innermost one that is left, whichever ends, where events of a thread overlap.
+  void addThread(const std::vector<uint32_t>& events) {
     ThreadState state;
     std::vector<uint32_t> stack;
     std::vector<int64_t> ends;  // of the events on it, the earliest on top of the heap
@@ -315,15 +334,16 @@ class Builder {
     return items;
   }
 
-  void addStreams() {
+  void findQueueLengths() {
     m_queueAtCall.assign(m_rank.calls.size(), -1);
     m_queueAtWork.assign(m_rank.work.size(), -1);
     for (const QueuePoint& point : queueSeries(m_rank)) {
       (point.by > 0 ? m_queueAtCall : m_queueAtWork)[point.event] = point.length;
     }
-    const std::vector<Item> items = itemsOfStreams();
-    for (const uint32_t index : sortOrder(items, [](const Item& item) { return item.sortBy; })) {
-      const Item& item = items[index];
+  }
+
+  void addStreams() {
+    for (const Item& item : m_items) {
       if (item.work != kNone && m_rank.work[item.work].kind != WorkKind::Wait) {
         addKernel(item.work);
       } else {
@@ -396,6 +416,7 @@ class Builder {
   std::vector<uint32_t> m_callOf, m_workOf, m_callOfWait;  // calls and work that are linked
   std::vector<uint32_t> m_eventOfCall, m_eventOfWork;      // of the graph
   std::map<ThreadId, std::vector<uint32_t>> m_threads;     // events of the graph
+  std::vector<Item> m_items;                               // of the streams
   std::unordered_map<int64_t, uint32_t> m_recorded;        // correlation id of the recording call: launch call
   std::unordered_map<uint32_t, uint32_t> m_afterWait;      // call that makes a stream wait: launch call
   std::unordered_map<uint32_t, uint32_t> m_waitsFor;       // work: the work of another stream that it waits for

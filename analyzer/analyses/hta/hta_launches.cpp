@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/analyses/hta/hta_sort.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
 
@@ -64,14 +66,10 @@ std::vector<QueuePoint> queueSeries(const Rank& rank) {
     const Work& work = rank.work[i];
     if (isQueued[i]) changes.push_back({work.stream, work.ts, -1, static_cast<uint32_t>(i), 0});
   }
-  std::vector<QueuePoint> points;
-  points.reserve(changes.size());
+  sortAsNumpy(changes, [](const QueuePoint& change) { return change.time; });
   std::unordered_map<int64_t, int64_t> lengths;
-  for (const uint32_t index : sortOrder(changes, [](const QueuePoint& change) { return change.time; })) {
-    points.push_back(changes[index]);
-    points.back().length = lengths[points.back().stream] += points.back().by;
-  }
-  return points;
+  for (QueuePoint& change : changes) change.length = lengths[change.stream] += change.by;
+  return changes;
 }
 
 std::vector<QueueRow> queueLengths(const Rank& rank) {
@@ -98,21 +96,21 @@ std::map<std::string, Description> memoryBandwidths(const Run& run, const Rank& 
   struct Change {
     int64_t time;
     double bandwidth;
-    std::string kind;
+    std::string_view kind;
   };
   std::vector<Change> changes;
   for (const double sign : {1.0, -1.0}) {
     for (const Work& work : rank.work) {
       if (work.type != KernelType::Memory) continue;
-      const std::string& name = run.names[work.name];
+      const std::string_view name = run.names[work.name];
       const int64_t end = work.ts + (work.dur == 0 ? 1 : work.dur);
       changes.push_back({sign > 0 ? work.ts : end, sign * work.bandwidth,
                          name.substr(0, 6) == "Memset" ? "Memset" : name.substr(0, kKindLength)});
     }
   }
-  std::map<std::string, std::vector<double>> series;
-  for (const uint32_t index : sortOrder(changes, [](const Change& change) { return change.time; }))
-    series[changes[index].kind].push_back(changes[index].bandwidth);
+  sortAsNumpy(changes, [](const Change& change) { return change.time; });
+  std::map<std::string_view, std::vector<double>> series;
+  for (const Change& change : changes) series[change.kind].push_back(change.bandwidth);
   std::map<std::string, Description> result;
   for (const auto& [name, points] : series) {
     std::vector<double> values;

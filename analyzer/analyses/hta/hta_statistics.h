@@ -16,26 +16,4 @@ struct Description {
 [[nodiscard]] Description describe(std::vector<double> values);  // at least one
 [[nodiscard]] double quantile(const std::vector<double>& sorted, double q);
 [[nodiscard]] double rounded(double value, int digits);  // half to even
-struct Keyed {
-  double value = 0;
-  uint32_t index = 0;  // of what the value is of; does not count in the order
-};
-// Leaves rows in the order of sort_values(by=…): numpy's quicksort in its plain form, which does not keep equal values
-// in order (median of three, insertion below 17 values).
-void sortAsNumpy(std::vector<Keyed>& values);
-// The indices of a list in the order of what key(element) gives.
-template <class Element, class Key>
-[[nodiscard]] std::vector<uint32_t> sortOrder(const std::vector<Element>& list, Key key) {
-  std::vector<Keyed> values;
-  values.reserve(list.size());
-  for (const Element& element : list) {
-    values.push_back({static_cast<double>(key(element)), static_cast<uint32_t>(values.size())});
-  }
-  sortAsNumpy(values);
-  std::vector<uint32_t> order;
-  order.reserve(values.size());
-  for (const Keyed& one : values) order.push_back(one.index);
-  return order;
-}
-
 }  // namespace plumb::hta
