@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -178,6 +179,42 @@ TEST(CriticalPath, PartsAddUp) {
     EXPECT_EQ(shares.byCategory, path.byCategory);
     EXPECT_EQ(shares.exposedCommunicationOnPath, path.exposedCommunicationOnPath);
     EXPECT_LE(path.exposedCommunicationOnPath, path.exposedCommunication);
+  }
+}
+
+TEST(CriticalPath, OfRangesWithTheSameTimesTheInnerOneIsNamed) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addRange(rank.process, rank.thread, 10, 80, "item");
+    trace.addRange(rank.process, rank.thread, 10, 80, "local_scalar");  // called by it
+    trace.addApiCall(rank.process, rank.thread, 0, 5, "cudaMalloc", trace.newCorrelation());
+    trace.addApiCall(rank.process, rank.thread, 95, 5, "cudaFree", trace.newCorrelation());
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const CriticalPath path = valueOf(findCriticalPath(trace, {}, PathDetail::Segments)).value();
+  const auto inner = std::ranges::find(path.segments, "local_scalar", &PathSegment::name);
+  ASSERT_NE(inner, path.segments.end());
+  EXPECT_EQ(inner->time.length(), Duration(80));
+}
+
+// Ranges that load data make host time data loading, whatever else nests in them.
+TEST(CriticalPath, DataLoadingIsToldWithAndWithoutSegments) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addApiCall(rank.process, rank.thread, 0, 10, "cudaMalloc", trace.newCorrelation());
+    trace.addRange(rank.process, rank.thread, 20, 50, "dataloader");
+    trace.addRange(rank.process, rank.thread, 30, 10, "decode");
+    trace.addApiCall(rank.process, rank.thread, 60, 40, "cudaMalloc", trace.newCorrelation());
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  for (const PathDetail detail : {PathDetail::Shares, PathDetail::Segments}) {
+    const CriticalPath path = valueOf(findCriticalPath(trace, {}, detail)).value();
+    EXPECT_EQ(path.byCategory[static_cast<size_t>(PathCategory::DataLoading)], Duration(50));
+    EXPECT_EQ(path.byCategory[static_cast<size_t>(PathCategory::Host)], Duration(50));
   }
 }
 
