@@ -4,6 +4,7 @@
 #pragma once
 #include <bit>
 #include <cstddef>
+#include <future>
 #include <utility>
 #include <vector>
 
@@ -65,40 +66,55 @@ Element* partition(Element* left, Element* right, Less less) {
   return i;
 }
 
-}  // namespace numpy
+template <class Element>
+struct Part {
+  Element *left, *right;  // both belong to it
+  int depth;              // how often it may still be divided
+};
 
-// By what key(element) gives, a number.
-template <class Element, class Key>
-void sortAsNumpy(std::vector<Element>& elements, Key key) {
-  constexpr std::ptrdiff_t kSmall = 15;
-  if (elements.empty()) return;
-  const auto less = [&](const Element& a, const Element& b) { return key(a) < key(b); };
-  struct Part {
-    Element *left, *right;  // both belong to it
-    int depth;
-  };
-  const int deepest = 2 * static_cast<int>(std::bit_width(elements.size()) - 1);
-  std::vector<Part> parts{{elements.data(), elements.data() + elements.size() - 1, deepest}};
+template <class Element, class Less>
+void sortPart(Part<Element> whole, Less less) {
+  constexpr std::ptrdiff_t kSmall = 15, kWorthAThread = 1 << 18;
+  std::vector<Part<Element>> parts{whole};
+  std::vector<std::future<void>> others;
   while (!parts.empty()) {
     auto [left, right, depth] = parts.back();
     parts.pop_back();
     if (depth < 0) {
-      numpy::heapSort(left, static_cast<size_t>(right - left + 1), less);
+      heapSort(left, static_cast<size_t>(right - left + 1), less);
       continue;
     }
     while (right - left > kSmall) {
-      Element* const pivot = numpy::partition(left, right, less);
+      Element* const pivot = partition(left, right, less);
       --depth;
+      Part<Element> larger{pivot + 1, right, depth};
       if (pivot - left < right - pivot) {
-        parts.push_back({pivot + 1, right, depth});
         right = pivot - 1;
       } else {
-        parts.push_back({left, pivot - 1, depth});
+        larger = {left, pivot - 1, depth};
         left = pivot + 1;
       }
+      if (right - left > kWorthAThread && others.empty()) {
+        others.push_back(
+            std::async(std::launch::async | std::launch::deferred, [larger, less] { sortPart(larger, less); }));
+      } else {
+        parts.push_back(larger);
+      }
     }
-    numpy::insertionSort(left, right, less);
+    insertionSort(left, right, less);
   }
+  for (std::future<void>& other : others) other.get();
+}
+
+}  // namespace numpy
+
+// By what key(element) gives, a number. Large lists are sorted on several threads, which changes nothing of the order.
+template <class Element, class Key>
+void sortAsNumpy(std::vector<Element>& elements, Key key) {
+  if (elements.empty()) return;
+  numpy::sortPart<Element>({elements.data(), elements.data() + elements.size() - 1,
+                            2 * static_cast<int>(std::bit_width(elements.size()) - 1)},
+                           [key](const Element& a, const Element& b) { return key(a) < key(b); });
 }
 
 }  // namespace plumb::hta
