@@ -35,6 +35,7 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
   std::map<std::pair<ProcessId, DeviceId>, DeviceTimeline> devices;
+  const size_t expected = rowsPerPart(trace, "main.kernel", trace.devices().size());
   DeviceTimeline* current = nullptr;  // of the last event: neighbours in the file are mostly of one device
   const Status read = forEachWork(trace, [&](const WorkRow& work) {
     if (!work.isTimed) return;
@@ -42,6 +43,7 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
       current = &devices[{work.process, work.device}];
       current->process = work.process;
       current->device = work.device;
+      if (current->events.empty()) current->events.reserve(expected);
     }
     DeviceEvent event;
     event.time = work.time;

@@ -86,10 +86,10 @@ Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace, const Fi
   if (!kept.ok()) return kept.error();
   auto rocm = processesOnRocm(trace);
   if (!rocm.ok()) return rocm.error();
-  auto launches = LaunchIndex::load(trace);
-  if (!launches.ok()) return launches.error();
   auto devices = loadDeviceTimelines(trace);
   if (!devices.ok()) return devices.error();
+  auto launches = LaunchIndex::load(trace, devices.value());
+  if (!launches.ok()) return launches.error();
   std::vector<TraceLensTimeline> result;
   std::vector<Work> work;
   for (const DeviceTimeline& device : devices.value()) {

@@ -95,12 +95,14 @@ class LaunchStarts {
  public:
   static Result<LaunchStarts> load(Trace& trace) {
     LaunchStarts starts;
+    const size_t expected = rowsPerPart(trace, "main.api_call", trace.processes().size());
     std::vector<Start>* mine = nullptr;
     ProcessId process;
     const auto add = [&](ProcessId of, Correlation correlation, TimePoint start) {
       if (!mine || process != of) {
         process = of;
         mine = &starts.m_starts[of];
+        if (mine->empty()) mine->reserve(expected);
       }
       mine->push_back({correlation, start});
     };

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
@@ -131,21 +132,12 @@ class Loader {
     return numbers;
   }
 
-  Result<size_t> rowsPerRank(const std::string& table) {
-    auto rows = m_trace.query("SELECT count(*) FROM " + table);
-    if (!rows.ok()) return rows.error();
-    const int64_t count = rows.value().next() ? rows.value().integer(0) : 0;
-    if (const Status status = rows.value().status(); !status.ok()) return status.error();
-    return static_cast<size_t>(count) / std::max<size_t>(1, m_run.ranks.size());
-  }
-
   Status readKernels() {
     const auto streams = readStreams();
     if (!streams.ok()) return streams.error();
-    const auto count = rowsPerRank("main.kernel");
-    if (!count.ok()) return count.error();
     if (m_kept.keepsAll()) {
-      for (Rank& rank : m_run.ranks) rank.work.reserve(count.value());
+      const size_t count = rowsPerPart(m_trace, "main.kernel", m_run.ranks.size());
+      for (Rank& rank : m_run.ranks) rank.work.reserve(count);
     }
     return scanRows(m_trace.database(), "process_id, stream_id, correlation, start_ns, duration_ns, name_id",
                     "main.kernel WHERE flags & 1 = 0", [&](const RowValues& row) {
@@ -215,10 +207,9 @@ class Loader {
       bool isLaunch, isQueued;
     };
     std::unordered_map<StringId, Known> names;
-    const auto count = rowsPerRank("main.api_call");
-    if (!count.ok()) return count.error();
     if (m_kept.keepsAll()) {
-      for (Rank& rank : m_run.ranks) rank.calls.reserve(count.value());
+      const size_t count = rowsPerPart(m_trace, "main.api_call", m_run.ranks.size());
+      for (Rank& rank : m_run.ranks) rank.calls.reserve(count);
     }
     return scanRows(m_trace.database(), "process_id, correlation, start_ns, duration_ns, name_id, thread_id",
                     "main.api_call", [&](const RowValues& row) {
