@@ -5,69 +5,69 @@
 #include <numeric>
 #include <tuple>
 
+#include "analyzer/intervals/sort_runs.h"
+
 namespace plumb {
 
-size_t ActivityGraph::add(Interval time) {
+ActivityGraph::Activity ActivityGraph::add(Interval time) {
   m_times.push_back(time);
-  return m_times.size() - 1;
+  return static_cast<Activity>(m_times.size() - 1);
 }
 
 // Causes come first in this order, so that no circle is possible even among activities without a length.
-bool ActivityGraph::precedes(size_t a, size_t b) const {
+bool ActivityGraph::precedes(Activity a, Activity b) const {
   return std::tuple(m_times[a].end, m_times[a].start, a) < std::tuple(m_times[b].end, m_times[b].start, b);
 }
 
-void ActivityGraph::depend(size_t activity, size_t earlier) {
+void ActivityGraph::depend(Activity activity, Activity earlier) {
   if (activity == earlier || m_times[earlier].end > m_times[activity].start || !precedes(earlier, activity)) return;
   m_edges.push_back({activity, earlier});
 }
 
-void ActivityGraph::becomeArrival(size_t activity, size_t rest) {
+void ActivityGraph::becomeArrival(Activity activity, Activity rest) {
   m_times[activity].end = m_times[activity].start;
-  m_rests.emplace(activity, Rest{rest, m_edges.size()});
+  m_rests.push_back({activity, rest, m_edges.size()});
+}
+
+void ActivityGraph::redirectToRests() {
+  if (m_rests.empty()) return;
+  std::vector<uint32_t> restOf(size());  // one more than an index; 0: none
+  for (uint32_t i = 0; i < m_rests.size(); ++i) {
+    if (restOf[m_rests[i].activity] == 0) restOf[m_rests[i].activity] = i + 1;
+  }
+  for (size_t i = 0; i < m_edges.size(); ++i) {
+    const uint32_t place = restOf[m_edges[i].earlier];
+    if (place != 0 && i < m_rests[place - 1].edgeCount) m_edges[i].earlier = m_rests[place - 1].rest;
+  }
 }
 
 void ActivityGraph::finish() {
-  for (size_t i = 0; i < m_edges.size() && !m_rests.empty(); ++i) {
-    const auto rest = m_rests.find(m_edges[i].earlier);
-    if (rest != m_rests.end() && i < rest->second.edgeCount) m_edges[i].earlier = rest->second.activity;
-  }
+  redirectToRests();
   std::erase_if(m_edges, [this](const Edge& edge) { return !precedes(edge.earlier, edge.activity); });
-  std::sort(m_edges.begin(), m_edges.end(), [](const Edge& a, const Edge& b) {
-    return std::tie(a.activity, a.earlier) < std::tie(b.activity, b.earlier);
-  });
-  m_firstEdge.assign(size() + 1, 0);
-  for (const Edge& edge : m_edges) ++m_firstEdge[edge.activity + 1];
-  std::partial_sum(m_firstEdge.begin(), m_firstEdge.end(), m_firstEdge.begin());
-  m_order.resize(size());
-  std::iota(m_order.begin(), m_order.end(), size_t{0});
-  std::sort(m_order.begin(), m_order.end(), [this](size_t a, size_t b) { return precedes(a, b); });
+  m_firstCause.assign(size() + 1, 0);
+  for (const Edge& edge : m_edges) ++m_firstCause[edge.activity];
+  std::partial_sum(m_firstCause.begin(), m_firstCause.end(), m_firstCause.begin());
+  m_causes.resize(m_edges.size());
+  for (const Edge& edge : m_edges) m_causes[--m_firstCause[edge.activity]] = edge.earlier;
+  m_edges = {};
   m_begin = TimePoint();
   if (!m_times.empty()) {
-    m_begin = std::min_element(m_times.begin(), m_times.end(), [](const Interval& a, const Interval& b) {
-                return a.start < b.start;
-              })->start;
-  }
-  m_lags.resize(size());
-  for (size_t i = 0; i < size(); ++i) {
-    TimePoint ready = m_begin;
-    for (size_t e = m_firstEdge[i]; e < m_firstEdge[i + 1]; ++e)
-      ready = std::max(ready, m_times[m_edges[e].earlier].end);
-    m_lags[i] = m_times[i].start - ready;
+    m_begin = std::ranges::min_element(m_times, {}, &Interval::start)->start;
   }
 }
 
 std::vector<ActivityGraph::PathStep> ActivityGraph::longestPath() const {
   std::vector<PathStep> path;
   if (m_times.empty()) return path;
-  size_t activity = m_order.back();  // finishes last
+  Activity activity = 0;  // finishes last
+  for (Activity other = 1; other < size(); ++other) {
+    if (precedes(activity, other)) activity = other;
+  }
   for (;;) {
-    PathStep step{activity, m_begin, false, 0};
-    for (size_t e = m_firstEdge[activity]; e < m_firstEdge[activity + 1]; ++e) {
-      const size_t earlier = m_edges[e].earlier;
-      if (step.hasCause && !precedes(step.cause, earlier)) continue;
-      step = {activity, m_times[earlier].end, true, earlier};
-    }
+    PathStep step{activity, 0, false, m_begin};
+    forEachCause(activity, [&](Activity earlier) {
+      if (!step.hasCause || precedes(step.cause, earlier)) step = {activity, earlier, true, m_times[earlier].end};
+    });
     path.push_back(step);
     if (!step.hasCause) break;
     activity = step.cause;
@@ -76,18 +76,16 @@ std::vector<ActivityGraph::PathStep> ActivityGraph::longestPath() const {
   return path;
 }
 
-Duration ActivityGraph::wholeTime(const std::function<Duration(size_t)>& duration) const {
-  std::vector<TimePoint> finished(size(), m_begin);
-  TimePoint last = m_begin;
-  for (const size_t activity : m_order) {
-    TimePoint ready = m_begin;
-    for (size_t e = m_firstEdge[activity]; e < m_firstEdge[activity + 1]; ++e) {
-      ready = std::max(ready, finished[m_edges[e].earlier]);
-    }
-    finished[activity] = ready + m_lags[activity] + duration(activity);
-    last = std::max(last, finished[activity]);
+ActivitySchedule::ActivitySchedule(const ActivityGraph& graph) : m_graph(graph) {
+  m_order.resize(graph.size());
+  std::iota(m_order.begin(), m_order.end(), ActivityGraph::Activity{0});
+  sortRuns(m_order, [&](ActivityGraph::Activity a, ActivityGraph::Activity b) { return graph.precedes(a, b); });
+  m_lags.reserve(graph.size());
+  for (ActivityGraph::Activity i = 0; i < graph.size(); ++i) {
+    TimePoint ready = graph.m_begin;
+    graph.forEachCause(i, [&](ActivityGraph::Activity cause) { ready = std::max(ready, graph.m_times[cause].end); });
+    m_lags.push_back(graph.m_times[i].start - ready);
   }
-  return last - m_begin;
 }
 
 }  // namespace plumb

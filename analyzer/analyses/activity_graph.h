@@ -3,10 +3,9 @@
 // Times as recorded come out exactly, because an activity's lag is what the recording shows; other durations give the
 // times that would have been. Pure: knows nothing of traces.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <unordered_map>
 #include <vector>
 
 #include "analyzer/trace/time.h"
@@ -15,47 +14,77 @@ namespace plumb {
 
 class ActivityGraph {
  public:
-  // Returns the activity's index.
-  size_t add(Interval time);
+  using Activity = uint32_t;  // an index
+
+  Activity add(Interval time);
   // `activity` begins after `earlier` has finished. Left out when the recording contradicts it.
-  void depend(size_t activity, size_t earlier);
+  void depend(Activity activity, Activity earlier);
   // The activity ends where it starts, and `rest`, a new one, stands for its end: what depended on it depends on that.
-  void becomeArrival(size_t activity, size_t rest);
+  void becomeArrival(Activity activity, Activity rest);
   // No more changes; needed before the following.
   void finish();
 
   [[nodiscard]] size_t size() const { return m_times.size(); }
-  [[nodiscard]] Interval time(size_t activity) const { return m_times[activity]; }
+  [[nodiscard]] Interval time(Activity activity) const { return m_times[activity]; }
   [[nodiscard]] TimePoint begin() const { return m_begin; }  // of the first activity
 
   // One step of the longest path: nothing on the path happened from `waitStart` to the activity's start but its lag.
   struct PathStep {
-    size_t activity;
-    TimePoint waitStart;
+    Activity activity = 0;
+    Activity cause = 0;     // what it waited for: the previous step
     bool hasCause = false;  // false: it depends on nothing, and waitStart is the beginning
-    size_t cause = 0;       // what it waited for: the previous step
+    TimePoint waitStart;
   };
   // From the beginning to the activity that finishes last. The waits and durations add up to the whole time.
   [[nodiscard]] std::vector<PathStep> longestPath() const;
 
+ private:
+  friend class ActivitySchedule;
+  struct Edge {
+    Activity activity, earlier;
+  };
+  struct Rest {
+    Activity activity, rest;
+    size_t edgeCount;  // it stands for the end of all edges before that one
+  };
+  [[nodiscard]] bool precedes(Activity a, Activity b) const;
+  void redirectToRests();
+  // Calls take(earlier) for all that the activity depends on.
+  template <class Take>
+  void forEachCause(Activity activity, Take take) const {
+    for (uint32_t at = m_firstCause[activity]; at < m_firstCause[activity + 1]; ++at) take(m_causes[at]);
+  }
+
+  std::vector<Interval> m_times;
+  std::vector<Rest> m_rests;
+  std::vector<Edge> m_edges;           // until finish()
+  std::vector<Activity> m_causes;      // of each activity in turn after finish()
+  std::vector<uint32_t> m_firstCause;  // index into m_causes of each activity's first, and the end
+  TimePoint m_begin;
+};
+
+// What a finished graph needs to say what would have been. The graph must outlive it.
+class ActivitySchedule {
+ public:
+  explicit ActivitySchedule(const ActivityGraph& graph);
   // The whole time with other durations: `duration` gives that of each activity.
-  [[nodiscard]] Duration wholeTime(const std::function<Duration(size_t)>& duration) const;
+  template <class DurationOf>
+  [[nodiscard]] Duration wholeTime(DurationOf duration) const {
+    std::vector<TimePoint> finished(m_graph.size());
+    TimePoint last = m_graph.m_begin;
+    for (const ActivityGraph::Activity activity : m_order) {
+      TimePoint ready = m_graph.m_begin;
+      m_graph.forEachCause(activity, [&](ActivityGraph::Activity cause) { ready = std::max(ready, finished[cause]); });
+      finished[activity] = ready + m_lags[activity] + duration(activity);
+      last = std::max(last, finished[activity]);
+    }
+    return last - m_graph.m_begin;
+  }
 
  private:
-  struct Edge {
-    size_t activity, earlier;
-  };
-  [[nodiscard]] bool precedes(size_t a, size_t b) const;
-  std::vector<Interval> m_times;
-  struct Rest {
-    size_t activity, edgeCount;  // what stands for the end of all edges before that one
-  };
-  std::unordered_map<size_t, Rest> m_rests;
-  std::vector<Edge> m_edges;        // by activity after finish()
-  std::vector<size_t> m_firstEdge;  // index into m_edges of each activity's first, and the end
-  std::vector<size_t> m_order;      // activities, causes first
+  const ActivityGraph& m_graph;
+  std::vector<ActivityGraph::Activity> m_order;  // causes first
   std::vector<Duration> m_lags;
-  TimePoint m_begin;
 };
 
 }  // namespace plumb

@@ -14,11 +14,14 @@
 namespace plumb {
 
 using AnalysisRows = Result<std::vector<CellRow>>;
+using AnalysisStore = Result<RowStore>;
 
 struct AnalysisTable {
   const char* name;     // "analysis_breakdown"
   const char* columns;  // "rank INTEGER, pid INTEGER, span_ns INTEGER"
   AnalysisRows (*rows)(Trace&, const Filter&);
+  // In place of rows (null) where there can be very many.
+  AnalysisStore (*store)(Trace&, const Filter&) = nullptr;
 };
 
 [[nodiscard]] inline Cell cell(std::optional<int64_t> value) { return value ? Cell(*value) : Cell(nullptr); }

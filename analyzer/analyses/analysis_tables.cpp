@@ -61,11 +61,16 @@ AnalysisRows gpuWindowRows(Trace& trace, const Filter& filter) {
 }
 
 // Not every analysis looks at the ranks itself; a step or range is looked for by those that take one.
-AnalysisRows checkedRows(Trace& trace, const Filter& filter, AnalysisRows (*rows)(Trace&, const Filter&)) {
+AnalysisStore checkedRows(Trace& trace, const Filter& filter, const AnalysisTable& table) {
   Filter rank;
   rank.rank = filter.rank;
   if (const Status known = checkFilter(trace, rank); !known.ok()) return known.error();
-  return rows(trace, filter);
+  if (table.store) return table.store(trace, filter);
+  const auto rows = table.rows(trace, filter);
+  if (!rows.ok()) return rows.error();
+  RowStore store;
+  for (const CellRow& row : rows.value()) store.add(row);
+  return store;
 }
 
 // The view that analyses read, if only to find a filter's step.
@@ -107,9 +112,9 @@ Status registerAnalysisTables(Trace& trace) {
   for (const std::span<const AnalysisTable> family : kFamilies) {
     for (const AnalysisTable& table : family) {
       Status added = addTableWhenNamed(trace.database(), table.name, kReads, [&trace, &table] {
-        return trace.database().addTable({table.name, table.columns, [&trace, rows = table.rows](const Filter& filter) {
-                                            return checkedRows(trace, filter, rows);
-                                          }});
+        return trace.database().addTable(
+            ComputedTable{table.name, table.columns,
+                          [&trace, &table](const Filter& filter) { return checkedRows(trace, filter, table); }});
       });
       if (!added.ok()) return added;
     }

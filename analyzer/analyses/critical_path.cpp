@@ -3,24 +3,23 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
+#include "analyzer/analyses/data_loading.h"
 #include "analyzer/analyses/host_activity.h"
 #include "analyzer/analyses/run_activities.h"
-#include "analyzer/analyses/windows.h"
 
 namespace plumb {
 namespace {
 
 constexpr size_t kKernelNames = 20;
 
-std::string nameOfWork(Trace& trace, const ActivityInfo& info) {
+std::string_view nameOfWork(Trace& trace, const ActivityInfo& info) {
   switch (info.table) {
     case WorkKind::Kernel:
-      return std::string(trace.text(info.name));
+      return trace.text(info.name);
     case WorkKind::Copy:
-      return std::string(copyKindName(info.copyKind));
+      return copyKindName(info.copyKind);
     default:
       return "set";
   }
@@ -42,35 +41,54 @@ PathCategory categoryOf(const ActivityInfo& info) {
   }
 }
 
-class PathReader {
- public:
-  PathReader(Trace& trace, const RunActivities& run) : m_trace(trace), m_run(run), m_path(run.graph.longestPath()) {}
+using Path = std::vector<ActivityGraph::PathStep>;
 
-  Status read(CriticalPath& result) {
-    if (const Status loaded = loadHost(); !loaded.ok()) return loaded;
-    for (const ActivityGraph::PathStep& step : m_path) {
-      const ActivityInfo& info = m_run.info[step.activity];
-      const Interval time = m_run.graph.time(step.activity);
-      const Interval wait{step.waitStart, time.start};
-      if (isOnDevice(info)) {
-        const std::string name = nameOfWork(m_trace, info);
-        add(result, {info.process, wait, PathCategory::Launch, name});
-        add(result, {info.process, time, categoryOf(info), name});
-      } else {
-        addHost(result, info, {step.waitStart, time.end});
-      }
+// Calls take(info, place, time, category) for each part of the path on a device and before it, and
+// takeHost(info, place, time) for those of the host.
+template <class Take, class TakeHost>
+void forEachPart(const RunActivities& run, const Path& path, Take take, TakeHost takeHost) {
+  for (const ActivityGraph::PathStep& step : path) {
+    const ActivityInfo& info = run.info[step.activity];
+    const ActivityPlace& place = run.placeOf(step.activity);
+    const Interval time = run.graph.time(step.activity);
+    if (isOnDevice(info)) {
+      take(info, place, Interval{step.waitStart, time.start}, PathCategory::Launch);
+      take(info, place, time, categoryOf(info));
+    } else {
+      takeHost(info, place, Interval{step.waitStart, time.end});
     }
-    return Unit{};
   }
-  [[nodiscard]] const std::vector<ActivityGraph::PathStep>& path() const { return m_path; }
+}
+
+// The path's segments with their names: on the host what the thread was in, the innermost range, and data loading.
+class SegmentReader {
+ public:
+  SegmentReader(Trace& trace, const RunActivities& run, const Path& path) : m_trace(trace), m_run(run), m_path(path) {}
+
+  Result<std::vector<PathSegment>> read() {
+    if (const Status loaded = loadHost(); !loaded.ok()) return loaded.error();
+    forEachPart(
+        m_run, m_path,
+        [&](const ActivityInfo& info, const ActivityPlace& place, Interval time, PathCategory category) {
+          add(place.process, time, category, nameOfWork(m_trace, info));
+        },
+        [&](const ActivityInfo& info, const ActivityPlace& place, Interval time) { addHost(info, place, time); });
+    return std::move(m_segments);
+  }
 
  private:
   Status loadHost() {
     std::map<ThreadId, std::vector<Interval>> interest;
-    for (const ActivityGraph::PathStep& step : m_path) {
-      const ActivityInfo& info = m_run.info[step.activity];
-      if (!isOnDevice(info)) interest[info.thread].push_back({step.waitStart, m_run.graph.time(step.activity).end});
-    }
+    forEachPart(
+        m_run, m_path, [](const ActivityInfo&, const ActivityPlace&, Interval, PathCategory) {},
+        [&](const ActivityInfo&, const ActivityPlace& place, Interval time) {
+          std::vector<Interval>& mine = interest[place.thread];
+          if (!mine.empty() && mine.back().end == time.start) {
+            mine.back().end = time.end;
+          } else {
+            mine.push_back(time);
+          }
+        });
     HostActivity::Moments moments;
     for (auto& [thread, intervals] : interest) moments[thread] = IntervalSet::unionOf(std::move(intervals));
     auto host = HostActivity::load(m_trace, moments);
@@ -79,66 +97,82 @@ class PathReader {
     return Unit{};
   }
 
-  // By what the thread was in: the innermost range, and data loading.
-  void addHost(CriticalPath& result, const ActivityInfo& info, Interval time) {
+  void addHost(const ActivityInfo& info, const ActivityPlace& place, Interval time) {
     TimePoint at = time.start;
-    const auto bare = [&](TimePoint to) {
-      add(result, {info.process, {at, to}, PathCategory::Host, std::string(m_trace.text(info.name))});
-    };
-    m_host.forEach(info.thread, time, [&](const HostMoment& moment) {
+    const auto bare = [&](TimePoint to) { add(place.process, {at, to}, PathCategory::Host, m_trace.text(info.name)); };
+    m_host.forEach(place.thread, time, [&](const HostMoment& moment) {
       bare(moment.time.start);
       const StringId name = moment.range != StringId() ? moment.range : moment.call;
-      add(result, {info.process, moment.time, moment.isLoading ? PathCategory::DataLoading : PathCategory::Host,
-                   std::string(m_trace.text(name))});
+      add(place.process, moment.time, moment.isLoading ? PathCategory::DataLoading : PathCategory::Host,
+          m_trace.text(name));
       at = moment.time.end;
     });
     bare(time.end);
   }
 
-  static void add(CriticalPath& result, PathSegment segment) {
-    if (segment.time.empty()) return;
-    result.byCategory[static_cast<size_t>(segment.category)] += segment.time.length();
-    if (!result.segments.empty()) {
-      PathSegment& last = result.segments.back();
-      if (last.process == segment.process && last.category == segment.category && last.name == segment.name) {
-        last.time.end = segment.time.end;
+  void add(ProcessId process, Interval time, PathCategory category, std::string_view name) {
+    if (time.empty()) return;
+    if (!m_segments.empty()) {
+      PathSegment& last = m_segments.back();
+      if (last.process == process && last.category == category && last.name == name) {
+        last.time.end = time.end;
         return;
       }
     }
-    result.segments.push_back(std::move(segment));
+    m_segments.push_back({process, time, category, name});
   }
 
   Trace& m_trace;
   const RunActivities& m_run;
-  std::vector<ActivityGraph::PathStep> m_path;
+  const Path& m_path;
   HostActivity m_host;
+  std::vector<PathSegment> m_segments;
 };
 
 // Exposed is not blocking: how much of the exposed communication lies on the path.
-Status addExposed(Trace& trace, const Filter& filter, CriticalPath& result) {
-  auto windows = findWindows(trace, filter);
-  if (!windows.ok()) return windows.error();
-  auto activities = loadGpuActivity(trace);
-  if (!activities.ok()) return activities.error();
-  std::map<ProcessId, std::vector<Interval>> onPath;
-  for (const PathSegment& segment : result.segments) {
-    if (segment.category == PathCategory::Communication) onPath[segment.process].push_back(segment.time);
-  }
-  for (const GpuActivity& activity : activities.value()) {
-    const auto mine = std::ranges::find(windows.value(), activity.process, &ProcessWindows::process);
-    if (mine == windows.value().end()) continue;
-    const IntervalSet exposed = intersect(subtract(activity.communication, activity.compute), mine->gpu);
+void addExposed(const RunActivities& run, const Path& path, CriticalPath& result) {
+  std::map<ProcessId, std::vector<Interval>> parts;
+  forEachPart(
+      run, path,
+      [&](const ActivityInfo&, const ActivityPlace& place, Interval time, PathCategory category) {
+        if (category == PathCategory::Communication) parts[place.process].push_back(time);
+      },
+      [](const ActivityInfo&, const ActivityPlace&, Interval) {});
+  std::map<ProcessId, IntervalSet> onPath;
+  for (auto& [process, times] : parts) onPath[process] = IntervalSet::unionOf(std::move(times));
+  for (const auto& [process, exposed] : run.exposed) {
     result.exposedCommunication += exposed.length();
-    result.exposedCommunicationOnPath += intersect(exposed, IntervalSet::unionOf(onPath[activity.process])).length();
+    result.exposedCommunicationOnPath += intersect(exposed, onPath[process]).length();
   }
+}
+
+Status addShares(Trace& trace, const RunActivities& run, const Path& path, CriticalPath& result) {
+  auto loading = loadDataLoadingByThread(trace);
+  if (!loading.ok()) return loading.error();
+  const auto add = [&](PathCategory category, Duration time) {
+    result.byCategory[static_cast<size_t>(category)] += time;
+  };
+  forEachPart(
+      run, path,
+      [&](const ActivityInfo&, const ActivityPlace&, Interval time, PathCategory category) {
+        if (!time.empty()) add(category, time.length());
+      },
+      [&](const ActivityInfo&, const ActivityPlace& place, Interval time) {
+        if (time.empty()) return;
+        const auto mine = loading.value().find(place.thread);
+        const Duration part = mine == loading.value().end() ? Duration() : mine->second.lengthWithin(time);
+        add(PathCategory::DataLoading, part);
+        add(PathCategory::Host, time.length() - part);
+      });
   return Unit{};
 }
 
-void addWhatIf(Trace& trace, const RunActivities& run, const std::vector<ActivityGraph::PathStep>& path,
-               CriticalPath& result) {
+void addWhatIf(Trace& trace, const RunActivities& run, const Path& path, CriticalPath& result) {
   std::map<StringId, PathWhatIf> names;
-  const auto isKernel = [&](size_t i) { return isOnDevice(run.info[i]) && run.info[i].table == WorkKind::Kernel; };
-  for (size_t i = 0; i < run.graph.size(); ++i) {
+  const auto isKernel = [&](ActivityGraph::Activity i) {
+    return isOnDevice(run.info[i]) && run.info[i].table == WorkKind::Kernel;
+  };
+  for (ActivityGraph::Activity i = 0; i < run.graph.size(); ++i) {
     if (!isKernel(i)) continue;
     PathWhatIf& kernel = names[run.info[i].name];
     kernel.count += run.info[i].kind != ActivityKind::Transfer;
@@ -155,11 +189,12 @@ void addWhatIf(Trace& trace, const RunActivities& run, const std::vector<Activit
     return std::pair(b.second.onPath, b.second.total) < std::pair(a.second.onPath, a.second.total);
   });
   if (sorted.size() > kKernelNames) sorted.resize(kKernelNames);
+  const ActivitySchedule schedule(run.graph);
   for (auto& [name, kernel] : sorted) {
     const auto wholeWith = [&, id = name](int64_t divisor) {
-      return run.graph.wholeTime([&](size_t i) {
+      return schedule.wholeTime([&](ActivityGraph::Activity i) {
         const Duration time = run.graph.time(i).length();
-        if (!isKernel(i) || run.info[i].name != id) return time;
+        if (run.info[i].name != id || !isKernel(i)) return time;
         return divisor == 0 ? Duration() : Duration(time.ns() / divisor);
       });
     };
@@ -178,18 +213,27 @@ std::string_view nameOf(PathCategory category) {
   return kNames[static_cast<size_t>(category)];
 }
 
-Result<std::optional<CriticalPath>> findCriticalPath(Trace& trace, const Filter& filter, bool whatIf) {
-  auto run = loadRunActivities(trace, filter);
-  if (!run.ok()) return run.error();
-  if (run.value().graph.size() == 0) return std::optional<CriticalPath>();
+Result<std::optional<CriticalPath>> findCriticalPath(Trace& trace, const Filter& filter, PathDetail detail) {
+  auto loaded = loadRunActivities(trace, filter);
+  if (!loaded.ok()) return loaded.error();
+  const RunActivities& run = loaded.value();
+  if (run.graph.size() == 0) return std::optional<CriticalPath>();
+  const Path path = run.graph.longestPath();
   CriticalPath result;
-  PathReader reader(trace, run.value());
-  if (const Status read = reader.read(result); !read.ok()) return read.error();
-  const size_t last = reader.path().back().activity;
-  result.whole = run.value().graph.time(last).end - run.value().graph.begin();
-  result.activityCount = static_cast<int64_t>(run.value().graph.size());
-  if (const Status added = addExposed(trace, filter, result); !added.ok()) return added.error();
-  if (whatIf) addWhatIf(trace, run.value(), reader.path(), result);
+  result.whole = run.graph.time(path.back().activity).end - run.graph.begin();
+  result.activityCount = static_cast<int64_t>(run.graph.size());
+  addExposed(run, path, result);
+  if (detail == PathDetail::Segments) {
+    auto segments = SegmentReader(trace, run, path).read();
+    if (!segments.ok()) return segments.error();
+    result.segments = std::move(segments).value();
+    for (const PathSegment& segment : result.segments) {
+      result.byCategory[static_cast<size_t>(segment.category)] += segment.time.length();
+    }
+  } else if (const Status added = addShares(trace, run, path, result); !added.ok()) {
+    return added.error();
+  }
+  if (detail == PathDetail::WhatIf) addWhatIf(trace, run, path, result);
   return std::optional(std::move(result));
 }
 

@@ -35,7 +35,7 @@ struct PathSegment {
   ProcessId process;
   Interval time;
   PathCategory category = PathCategory::Host;
-  std::string name;  // kernel, copy, CUDA call or range
+  std::string_view name;  // kernel, copy, CUDA call or range; valid as long as the trace
 };
 
 // What the run would gain if all kernels of a name were faster, recomputed with everything that depends on them. The
@@ -57,7 +57,11 @@ struct CriticalPath {
   std::vector<PathWhatIf> kernels;    // the names with most time on the path, at most 20
 };
 
-// Of the filter's windows (windows.h); none when nothing was recorded in them. whatIf: also the kernels.
-[[nodiscard]] Result<std::optional<CriticalPath>> findCriticalPath(Trace& trace, const Filter& filter, bool whatIf);
+// What is computed beside the shares: nothing, the segments, or the kernels.
+enum class PathDetail : uint8_t { Shares, Segments, WhatIf };
+
+// Of the filter's windows (windows.h); none when nothing was recorded in them.
+[[nodiscard]] Result<std::optional<CriticalPath>> findCriticalPath(Trace& trace, const Filter& filter,
+                                                                   PathDetail detail);
 
 }  // namespace plumb

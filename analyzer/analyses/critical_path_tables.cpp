@@ -7,7 +7,7 @@ namespace plumb {
 namespace {
 
 AnalysisRows shareRows(Trace& trace, const Filter& filter) {
-  auto found = findCriticalPath(trace, filter, false);
+  auto found = findCriticalPath(trace, filter, PathDetail::Shares);
   if (!found.ok()) return found.error();
   std::vector<CellRow> rows;
   if (!found.value()) return rows;
@@ -24,21 +24,26 @@ AnalysisRows shareRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
-AnalysisRows segmentRows(Trace& trace, const Filter& filter) {
-  auto found = findCriticalPath(trace, filter, false);
+AnalysisStore segments(Trace& trace, const Filter& filter) {
+  auto found = findCriticalPath(trace, filter, PathDetail::Segments);
   if (!found.ok()) return found.error();
-  std::vector<CellRow> rows;
+  RowStore rows;
   if (!found.value()) return rows;
   for (const PathSegment& segment : found.value()->segments) {
-    rows.push_back({rankOf(trace, segment.process), pidOf(trace, segment.process), cell(segment.time.start),
-                    cell(segment.time.length()), textCell(nameOf(segment.category)), segment.name,
-                    cell(found.value()->whole)});
+    rows.startRow();
+    rows.add(rankOf(trace, segment.process));
+    rows.add(pidOf(trace, segment.process));
+    rows.addInteger(segment.time.start.ns());
+    rows.addInteger(segment.time.length().ns());
+    rows.addText(nameOf(segment.category));
+    rows.addText(segment.name);
+    rows.addInteger(found.value()->whole.ns());
   }
   return rows;
 }
 
 AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
-  auto found = findCriticalPath(trace, filter, true);
+  auto found = findCriticalPath(trace, filter, PathDetail::WhatIf);
   if (!found.ok()) return found.error();
   std::vector<CellRow> rows;
   if (!found.value()) return rows;
@@ -56,7 +61,7 @@ constexpr AnalysisTable kTables[] = {
      shareRows},
     {"analysis_critical_path_segments",
      "rank INTEGER, pid INTEGER, start_ns INTEGER, path_ns INTEGER, category TEXT, name TEXT, whole_ns INTEGER",
-     segmentRows},
+     nullptr, segments},
     {"analysis_critical_path_kernels",
      "name TEXT, calls INTEGER, calls_on_path INTEGER, total_ns INTEGER, path_ns INTEGER, saved_if_twice_as_fast_ns"
      " INTEGER, saved_if_free_ns INTEGER, whole_ns INTEGER",

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/data_loading.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <iterator>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "analyzer/trace/row_scan.h"
 
 namespace plumb {
 namespace {
@@ -50,6 +56,33 @@ Result<std::vector<StringId>> findDataLoadingNames(Trace& trace) {
   }
   if (const Status status = rows.value().status(); !status.ok()) return status.error();
   return names;
+}
+
+Result<std::map<ThreadId, IntervalSet>> loadDataLoadingByThread(Trace& trace) {
+  const auto names = findDataLoadingNames(trace);
+  if (!names.ok()) return names.error();
+  std::map<ThreadId, IntervalSet> result;
+  if (names.value().empty()) return result;
+  std::string ids;
+  for (const StringId id : names.value())
+    fmt::format_to(std::back_inserter(ids), "{}{}", ids.empty() ? "" : ",", id.value());
+  std::map<ThreadId, std::vector<Interval>> found;
+  for (const char* table : {"main.range WHERE kind = 'push_pop' AND domain_id NOT IN (SELECT id FROM main.string WHERE"
+                            " text IN ('overhead', 'profiler overhead')) AND",
+                            "operator WHERE", "python_call WHERE"}) {
+    const Status read =
+        scanRows(trace.database(), "thread_id, start_ns, duration_ns", fmt::format("{} name_id IN ({})", table, ids),
+                 [&](const RowValues& row) {
+                   const int64_t start = row.integer(1);
+                   const bool isOpen = row.isNull(2);
+                   if (!isUsableTime(start, isOpen ? 0 : row.integer(2))) return;
+                   found[row.id<ThreadId>(0)].push_back(
+                       {TimePoint(start), isOpen ? TimePoint(kLargestTimeNs) : TimePoint(start + row.integer(2))});
+                 });
+    if (!read.ok()) return read.error();
+  }
+  for (auto& [thread, intervals] : found) result[thread] = IntervalSet::unionOf(std::move(intervals));
+  return result;
 }
 
 Result<std::unordered_map<ProcessId, IntervalSet>> loadDataLoading(Trace& trace) {

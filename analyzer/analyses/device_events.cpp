@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/intervals/sort_runs.h"
+
 namespace plumb {
 
 IntervalSet DeviceTimeline::busy() const {
@@ -33,6 +35,7 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
   std::map<std::pair<ProcessId, DeviceId>, DeviceTimeline> devices;
+  const size_t expected = rowsPerPart(trace, "main.kernel", trace.devices().size());
   DeviceTimeline* current = nullptr;  // of the last event: neighbours in the file are mostly of one device
   const Status read = forEachWork(trace, [&](const WorkRow& work) {
     if (!work.isTimed) return;
@@ -40,6 +43,7 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
       current = &devices[{work.process, work.device}];
       current->process = work.process;
       current->device = work.device;
+      if (current->events.empty()) current->events.reserve(expected);
     }
     DeviceEvent event;
     event.time = work.time;
@@ -57,7 +61,7 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
 
   std::vector<DeviceTimeline> result;
   for (auto& [key, timeline] : devices) {
-    std::sort(timeline.events.begin(), timeline.events.end(), [](const DeviceEvent& a, const DeviceEvent& b) {
+    sortRuns(timeline.events, [](const DeviceEvent& a, const DeviceEvent& b) {
       return std::tie(a.time.start, a.time.end, a.table, a.id) < std::tie(b.time.start, b.time.end, b.table, b.id);
     });
     if (const Process* process = trace.process(timeline.process)) timeline.rank = process->rank;

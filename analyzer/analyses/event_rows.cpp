@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/event_rows.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -85,6 +87,12 @@ Status forEachShared(Trace& trace, Status (*read)(Trace&, const std::function<vo
 }
 
 }  // namespace
+
+size_t rowsPerPart(Trace& trace, const char* table, size_t parts) {
+  auto rows = trace.query(std::string("SELECT count(*) FROM ") + table);
+  const bool isRead = rows.ok() && rows.value().next();
+  return isRead ? static_cast<size_t>(rows.value().integer(0)) / std::max<size_t>(1, parts) : 0;
+}
 
 Status forEachWork(Trace& trace, const std::function<void(const WorkRow&)>& take) {
   return forEachShared<WorkRow>(trace, readWork, take);

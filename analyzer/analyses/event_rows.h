@@ -30,6 +30,10 @@ struct WorkRow {
 // In the order of the tables kernel, memory_copy, memory_set.
 [[nodiscard]] Status forEachWork(Trace& trace, const std::function<void(const WorkRow&)>& take);
 
+// How many rows of the table ("main.kernel") each of so many equal parts would have: what to reserve for them, so that
+// vectors of many rows do not grow in steps. 0 when it cannot be read.
+[[nodiscard]] size_t rowsPerPart(Trace& trace, const char* table, size_t parts);
+
 // One CUDA call on the host.
 struct CallRow {
   ProcessId process;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analyzer/analyses/event_rows.h"
+#include "analyzer/analyses/groups.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/operator_times.h"
 #include "analyzer/analyses/range_times.h"
@@ -23,32 +24,7 @@ namespace {
 
 constexpr int64_t kNoUsableTime = 1, kWholeGraph = 4;  // event flags
 
-using Key = std::array<int64_t, 8>;
-struct KeyHash {
-  size_t operator()(const Key& key) const {
-    uint64_t hash = 0;
-    for (const int64_t part : key) hash = (hash ^ static_cast<uint64_t>(part)) * 0x9e3779b97f4a7c15u + (hash >> 31);
-    return hash;
-  }
-};
-
-// Groups in the order in which they came; equal neighbours are found at once.
-class Groups {
- public:
-  // The group's index; true when it is new.
-  std::pair<size_t, bool> find(const Key& key) {
-    if (!m_indexes.empty() && key == m_lastKey) return {m_last, false};
-    const auto [at, isNew] = m_indexes.emplace(key, m_indexes.size());
-    m_lastKey = key;
-    m_last = at->second;
-    return {m_last, isNew};
-  }
-
- private:
-  std::unordered_map<Key, size_t, KeyHash> m_indexes;
-  Key m_lastKey{};
-  size_t m_last = 0;
-};
+using Key = GroupKey;
 
 template <class Totals>
 void sortLongestFirst(const Trace& trace, std::vector<Totals>& totals) {

@@ -16,6 +16,7 @@
 #include "analyzer/analyses/pageable_copies.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/intervals/gallop.h"
+#include "analyzer/intervals/sort_runs.h"
 #include "analyzer/trace/row_scan.h"
 
 namespace plumb {
@@ -243,7 +244,7 @@ class Sweep {
   explicit Sweep(const IntervalSet& interest) : m_interest(interest.parts()) {}
   std::vector<HostMoment> run(std::vector<Activity> activities) {
     // Of two with the same time the first row is the outer one.
-    std::stable_sort(activities.begin(), activities.end(), [](const Activity& a, const Activity& b) {
+    sortRuns(activities, [](const Activity& a, const Activity& b) {
       return std::make_pair(a.time.start, b.time.end) < std::make_pair(b.time.start, a.time.end);
     });
     for (const Activity& activity : activities) {

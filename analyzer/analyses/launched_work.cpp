@@ -18,11 +18,13 @@ Result<HostCallIndex> HostCallIndex::load(Trace& trace) {
   HostCallIndex index;
   Calls* calls = nullptr;
   ProcessId process;
+  const size_t expected = rowsPerPart(trace, "main.api_call", trace.processes().size());
   const Status read = forEachCall(trace, [&](const CallRow& call) {
     if (!call.isTimed || call.correlation == Correlation()) return;
     if (!calls || process != call.process) {
       process = call.process;
       calls = &index.m_calls[process];
+      if (calls->sorted.empty()) calls->sorted.reserve(expected);
     }
     calls->sorted.push_back({call.correlation, call.thread, call.name, call.time});
   });

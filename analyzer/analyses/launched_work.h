@@ -60,6 +60,7 @@ class EventFilter {
   [[nodiscard]] static Result<EventFilter> load(Trace& trace, const Filter& filter);
   [[nodiscard]] bool keepsOnHost(ProcessId process, TimePoint start) const { return keeps(process, start, true); }
   [[nodiscard]] bool keepsOnGpu(ProcessId process, TimePoint start) const { return keeps(process, start, false); }
+  [[nodiscard]] bool keepsAll() const { return m_keepsAll; }
   // Null for a process that the filter leaves out.
   [[nodiscard]] const ProcessWindows* windowsOf(ProcessId process) const;
 

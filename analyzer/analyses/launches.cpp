@@ -6,13 +6,21 @@
 #include <utility>
 
 #include "analyzer/intervals/gallop.h"
+#include "analyzer/intervals/sort_runs.h"
 
 namespace plumb {
 
 Result<LaunchIndex> LaunchIndex::load(Trace& trace) {
   Wanted wanted;
-  const Status read =
-      forEachWork(trace, [&](const WorkRow& work) { wanted[work.process].push_back(work.correlation); });
+  std::vector<Correlation>* mine = nullptr;  // of the last row's process
+  ProcessId process;
+  const Status read = forEachWork(trace, [&](const WorkRow& work) {
+    if (!mine || process != work.process) {
+      process = work.process;
+      mine = &wanted[process];
+    }
+    mine->push_back(work.correlation);
+  });
   if (!read.ok()) return read.error();
   return load(trace, std::move(wanted));
 }
@@ -51,7 +59,7 @@ Result<LaunchIndex> LaunchIndex::load(Trace& trace, Wanted wanted) {
   });
   if (!read.ok()) return read.error();
   for (auto& [process, mine] : index.m_launches) {
-    std::sort(mine.launches.begin(), mine.launches.end(), [](const Launch& a, const Launch& b) {
+    sortRuns(mine.launches, [](const Launch& a, const Launch& b) {
       return std::tie(a.correlation, a.start) < std::tie(b.correlation, b.start);
     });
     mine.makePlaces();

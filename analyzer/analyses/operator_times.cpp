@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <climits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "analyzer/analyses/range_times.h"
 #include "analyzer/analyses/torch_ranges.h"
+#include "analyzer/intervals/gallop.h"
+#include "analyzer/trace/row_scan.h"
 
 namespace plumb {
 namespace {
@@ -53,40 +56,42 @@ Result<OperatorIndex> OperatorIndex::load(Trace& trace) {
 }
 
 Status OperatorIndex::loadFramework(Trace& trace) {
-  auto rows = trace.query(
-      "SELECT id, process_id, name_id, argument_set_id, start_ns, duration_ns, parent_id, thread_id FROM "
-      "operator");
-  if (!rows.ok()) return rows.error();
-  Statement& row = rows.value();
-  std::unordered_map<int64_t, int64_t> indexes;
-  std::vector<std::pair<int64_t, int64_t>> parents;  // (index, id)
-  while (row.next()) {
-    if (!isUsableTime(row.integer(4), row.integer(5))) continue;
-    const auto index = static_cast<int64_t>(m_calls.size());
-    indexes.emplace(row.integer(0), index);
-    if (!row.isNull(6)) parents.emplace_back(index, row.integer(6));
-    const Duration length(row.integer(5));
-    m_calls.push_back({row.id<ProcessId>(1), OperatorSource::Framework, row.id<StringId>(2), row.integer(3),
-                       row.id<ThreadId>(7), row.time(4), length, length});
-  }
-  if (const Status status = row.status(); !status.ok()) return status.error();
-  for (const auto& [index, id] : parents) {
-    const auto parent = indexes.find(id);
-    if (parent == indexes.end() || parent->second == index) continue;
-    m_calls[static_cast<size_t>(index)].parent = parent->second;
-    OperatorCall& outer = m_calls[static_cast<size_t>(parent->second)];
-    outer.cpuSelf = std::max(Duration(), outer.cpuSelf - m_calls[static_cast<size_t>(index)].cpu);
-  }
+  std::vector<int64_t> ids;  // of m_calls, in order: the table is read in that of its key
+  constexpr int64_t kNoParent = INT64_MIN;
+  std::vector<int64_t> parents;  // ids
+  const size_t expected = rowsPerPart(trace, "operator", 1);
+  m_calls.reserve(expected);
+  ids.reserve(expected);
+  parents.reserve(expected);
+  const Status read = scanRows(
+      trace.database(), "id, process_id, name_id, argument_set_id, start_ns, duration_ns, parent_id, thread_id",
+      "operator NOT INDEXED", [&](const RowValues& row) {
+        if (!isUsableTime(row.integer(4), row.integer(5))) return;
+        ids.push_back(row.integer(0));
+        parents.push_back(row.isNull(6) ? kNoParent : row.integer(6));
+        const Duration length(row.integer(5));
+        m_calls.push_back({row.id<ProcessId>(1), OperatorSource::Framework, row.id<StringId>(2), row.integer(3),
+                           row.id<ThreadId>(7), row.time(4), length, length});
+      });
+  if (!read.ok()) return read;
   if (m_calls.empty()) return Unit{};
-
-  auto launches = trace.query("SELECT process_id, correlation, operator_id FROM operator_launch");
-  if (!launches.ok()) return launches.error();
-  Statement& launch = launches.value();
-  while (launch.next()) {
-    const auto index = indexes.find(launch.integer(2));
-    if (index != indexes.end()) m_byCorrelation[{launch.integer(0), launch.integer(1)}] = index->second;
+  size_t hint = 0;
+  const auto indexOf = [&](int64_t id) {
+    hint = partitionPointNear(ids, hint, [id](int64_t other) { return other < id; });
+    return hint < ids.size() && ids[hint] == id ? std::optional(hint) : std::nullopt;
+  };
+  for (size_t index = 0; index < m_calls.size(); ++index) {
+    const auto parent = parents[index] == kNoParent ? std::nullopt : indexOf(parents[index]);
+    if (!parent || *parent == index) continue;
+    m_calls[index].parent = static_cast<int64_t>(*parent);
+    OperatorCall& outer = m_calls[*parent];
+    outer.cpuSelf = std::max(Duration(), outer.cpuSelf - m_calls[index].cpu);
   }
-  return launch.status();
+  return scanRows(trace.database(), "process_id, correlation, operator_id", "operator_launch",
+                  [&](const RowValues& row) {
+                    const auto index = indexOf(row.integer(2));
+                    if (index) m_byCorrelation[{row.integer(0), row.integer(1)}] = static_cast<int64_t>(*index);
+                  });
 }
 
 void OperatorIndex::addNode(std::vector<HostNode>& nodes, OperatorCall call, int64_t depth) {

@@ -80,7 +80,7 @@ Result<std::map<ProcessId, PeriodSteps>> findPeriodSteps(Trace& trace) {
   if (allDeclare) return result;
   auto timelines = loadDeviceTimelines(trace);
   if (!timelines.ok()) return timelines.error();
-  auto launches = LaunchIndex::load(trace);
+  auto launches = LaunchIndex::load(trace, timelines.value());
   if (!launches.ok()) return launches.error();
   std::map<ProcessId, size_t> kernelCounts;
   for (const DeviceTimeline& timeline : timelines.value()) {

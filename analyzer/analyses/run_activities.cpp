@@ -3,17 +3,23 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/host_activity.h"
+#include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/pageable_copies.h"
 #include "analyzer/analyses/windows.h"
+#include "analyzer/intervals/gallop.h"
+#include "analyzer/intervals/sort_runs.h"
 #include "analyzer/trace/pair_hash.h"
 
 namespace plumb {
 namespace {
+
+using Activity = ActivityGraph::Activity;
 
 struct Call {
   Interval time;
@@ -22,11 +28,28 @@ struct Call {
 };
 using CallsByThread = std::map<std::pair<ProcessId, ThreadId>, std::vector<Call>>;
 
-bool holds(const IntervalSet& windows, TimePoint t) {
-  const auto& parts = windows.parts();
-  const auto part = std::partition_point(parts.begin(), parts.end(), [t](const Interval& p) { return p.end <= t; });
-  return part != parts.end() && part->start <= t;
-}
+// Values by key; of several with one key the first that was added.
+template <class Key, class Value>
+class FirstByKey {
+ public:
+  void add(Key key, Value value) { m_entries.push_back({key, value}); }
+  void seal() {
+    sortRuns(m_entries, [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  }
+  // Null: none. Cheap when keys are asked for in order.
+  [[nodiscard]] const Value* find(Key key) const {
+    m_hint = partitionPointNear(m_entries, m_hint, [&](const Entry& entry) { return entry.key < key; });
+    return m_hint < m_entries.size() && m_entries[m_hint].key == key ? &m_entries[m_hint].value : nullptr;
+  }
+
+ private:
+  struct Entry {
+    Key key;
+    Value value;
+  };
+  std::vector<Entry> m_entries;
+  mutable size_t m_hint = 0;
+};
 
 class Builder {
  public:
@@ -42,148 +65,208 @@ class Builder {
     for (const Status& done : {addHost(), addWork(), addWaitsForEvents(), addCollectives()}) {
       if (!done.ok()) return done.error();
     }
-    for (auto& [key, returned] : m_returns) linkReturn(returned);
+    for (const Returned& returned : m_returns) linkReturn(returned);
     m_run.graph.finish();
     return std::move(m_run);
   }
 
  private:
   using CallKey = std::pair<ProcessId, Correlation>;
+  struct Launch {
+    Activity code;    // before the call
+    TimePoint start;  // of the call
+  };
   struct Placed {
-    size_t activity;
+    Activity activity;
     TimePoint launched;  // host time; the work's start where unknown
   };
   struct Returned {
-    size_t activity;
+    Activity activity;
     ProcessId process;
     Correlation correlation;
-    Interval call;
+    TimePoint callEnd;
   };
 
-  size_t add(Interval time, ActivityInfo info) {
-    m_run.info.push_back(std::move(info));
+  Activity add(Interval time, const ActivityInfo& info) {
+    m_run.info.push_back(info);
     return m_run.graph.add(time);
   }
 
+  const ProcessWindows* windowsOf(ProcessId process) {  // neighbours in the file are mostly of one process
+    if (!m_lastWindows || m_lastWindows->process != process) {
+      const auto found = m_windows.find(process);
+      m_lastWindows = found == m_windows.end() ? nullptr : &found->second;
+    }
+    return m_lastWindows;
+  }
+
   Status readCalls(CallsByThread& calls) {
+    std::vector<Call>* current = nullptr;
+    std::pair<ProcessId, ThreadId> place;
     return forEachCall(m_trace, [&](const CallRow& call) {
-      const auto window = m_windows.find(call.process);
-      if (window == m_windows.end() || !call.isTimed || !holds(window->second.host, call.start)) return;
-      calls[{call.process, call.thread}].push_back({call.time, call.name, call.correlation});
+      const ProcessWindows* window = windowsOf(call.process);
+      if (!window || !call.isTimed || !contains(window->host, call.start)) return;
+      if (!current || place != std::pair(call.process, call.thread)) {
+        place = {call.process, call.thread};
+        current = &calls[place];
+      }
+      current->push_back({call.time, call.name, call.correlation});
     });
   }
 
   Status addHost() {
     CallsByThread threads;
     if (const Status read = readCalls(threads); !read.ok()) return read;
-    std::unordered_map<StringId, bool> blocking;
+    size_t count = 0;
+    for (const auto& [key, calls] : threads) count += calls.size() * 2;
+    m_run.info.reserve(count);
     for (auto& [key, calls] : threads) {
-      std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
+      sortRuns(calls, [](const Call& a, const Call& b) {
         return std::pair(a.time.start, b.time.end) < std::pair(b.time.start, a.time.end);
       });
-      std::optional<size_t> previous;
+      m_run.places.push_back({key.first, key.second});
+      auto& launches = m_launches[key.first];
+      std::optional<Activity> previous;
       for (const Call& call : calls) {
-        if (previous &&
-            call.time.start < m_run.graph.time(*previous).end) {  // inside of another: a driver's in a runtime's
-          m_launches.emplace(CallKey{key.first, call.correlation}, Launch{previousCode(*previous), call.time.start});
+        // Inside of another: a driver's in a runtime's. The code stands before its call.
+        if (previous && call.time.start < m_run.graph.time(*previous).end) {
+          launches.add(call.correlation, {*previous - 1, call.time.start});
           continue;
         }
-        previous = addCall(key.first, key.second, call, previous, blocking);
+        previous = addCall(key.first, call, previous);
+        launches.add(call.correlation, {*previous - 1, call.time.start});
       }
     }
+    for (auto& [process, launches] : m_launches) launches.seal();
     return Unit{};
   }
 
-  size_t previousCode(size_t activity) const { return m_codeBefore.at(activity); }
+  bool isBlocking(StringId name) {
+    const auto [known, isNew] = m_blocking.emplace(name, false);
+    if (isNew) known->second = isBlockingCall(m_trace.text(name));
+    return known->second;
+  }
 
-  // The code before the call, the call, and for one that blocks its return. Gives the last of them.
-  size_t addCall(ProcessId process, ThreadId thread, const Call& call, std::optional<size_t> previous,
-                 std::unordered_map<StringId, bool>& blocking) {
+  // The code before the call, and then the call, or its return for one that blocks. Gives the latter.
+  Activity addCall(ProcessId process, const Call& call, std::optional<Activity> previous) {
+    const auto place = static_cast<uint32_t>(m_run.places.size() - 1);
     const TimePoint from = previous ? m_run.graph.time(*previous).end : call.time.start;
-    const size_t code =
-        add({from, call.time.start}, {.kind = ActivityKind::Code, .process = process, .thread = thread});
+    const Activity code = add({from, call.time.start}, {.kind = ActivityKind::Code, .place = place});
     if (previous) m_run.graph.depend(code, *previous);
-    auto known = blocking.find(call.name);
-    if (known == blocking.end()) known = blocking.emplace(call.name, isBlockingCall(m_trace.text(call.name))).first;
-    ActivityInfo info{.kind = ActivityKind::Call, .process = process, .thread = thread, .name = call.name};
-    size_t last = 0;
-    if (known->second || m_copies.waited(process, call.correlation, call.time.end)) {
+    ActivityInfo info{.kind = ActivityKind::Call, .place = place, .name = call.name};
+    Interval time = call.time;
+    const bool waits = isBlocking(call.name) || m_copies.waited(process, call.correlation, call.time.end);
+    if (waits) {
       info.kind = ActivityKind::Return;
-      last = add({call.time.end, call.time.end}, info);
-      m_run.graph.depend(last, code);
-      m_returns.push_back({code, {last, process, call.correlation, call.time}});
-    } else {
-      last = add(call.time, info);
-      m_run.graph.depend(last, code);
+      time.start = time.end;
     }
-    m_codeBefore.emplace(last, code);
-    m_launches.emplace(CallKey{process, call.correlation}, Launch{code, call.time.start});
+    const Activity last = add(time, info);
+    m_run.graph.depend(last, code);
+    if (waits) m_returns.push_back({last, process, call.correlation, call.time.end});
     return last;
   }
 
   Status addWork() {
     auto timelines = loadDeviceTimelines(m_trace);
     if (!timelines.ok()) return timelines.error();
-    for (const DeviceTimeline& timeline : timelines.value()) {
-      const auto window = m_windows.find(timeline.process);
-      if (window == m_windows.end()) continue;
-      std::unordered_map<StreamId, size_t> last;
-      for (const DeviceEvent& event : timeline.events) {
-        if (!holds(window->second.gpu, event.time.start)) continue;
-        const size_t activity = add(event.time, {.kind = ActivityKind::Work,
-                                                 .work = event.kind,
-                                                 .copyKind = event.copyKind,
-                                                 .table = event.table,
-                                                 .process = timeline.process,
-                                                 .name = event.name});
-        TimePoint launched = event.time.start;
-        const auto launch = m_launches.find({timeline.process, event.correlation});
-        if (launch != m_launches.end()) {
-          m_run.graph.depend(activity, launch->second.code);
-          launched = launch->second.start;
-        }
-        if (const auto before = last.find(event.stream); before != last.end()) {
-          m_run.graph.depend(activity, before->second);
-        }
-        last[event.stream] = activity;
-        m_onStream[event.stream].push_back({activity, launched});
-        m_ofProcess[timeline.process].push_back(activity);
-        m_byCorrelation.emplace(CallKey{timeline.process, event.correlation}, activity);
-        if (event.table == WorkKind::Kernel) m_byKernel.emplace(KernelId(event.id), activity);
-      }
-    }
-    const auto byEnd = [this](size_t a, size_t b) { return m_run.graph.time(a).end < m_run.graph.time(b).end; };
-    for (auto& [process, work] : m_ofProcess) std::sort(work.begin(), work.end(), byEnd);
-    for (auto& [stream, work] : m_onStream) {
-      std::stable_sort(work.begin(), work.end(),
-                       [](const Placed& a, const Placed& b) { return a.launched < b.launched; });
-      auto& ended = m_endedOnStream[stream];
-      for (const Placed& placed : work) ended.push_back(placed.activity);
-      std::sort(ended.begin(), ended.end(), byEnd);
+    m_firstWork = static_cast<Activity>(m_run.graph.size());
+    for (DeviceTimeline& timeline : timelines.value()) {
+      if (const ProcessWindows* window = windowsOf(timeline.process)) addDevice(timeline, *window);
+      timeline.events = {};
     }
     return Unit{};
   }
 
-  // Of activities in order of their ends, the last that ended by then.
-  [[nodiscard]] std::optional<size_t> lastEndedBy(const std::vector<size_t>& work, TimePoint t) const {
-    const auto after = std::partition_point(work.begin(), work.end(),
-                                            [&](size_t activity) { return m_run.graph.time(activity).end <= t; });
-    return after == work.begin() ? std::nullopt : std::optional(*(after - 1));
+  void addDevice(const DeviceTimeline& timeline, const ProcessWindows& window) {
+    m_run.places.push_back({timeline.process, {}});
+    const auto place = static_cast<uint32_t>(m_run.places.size() - 1);
+    m_run.info.reserve(m_run.info.size() + timeline.events.size());
+    const auto& launches = m_launches[timeline.process];
+    std::unordered_map<StreamId, Activity> last;
+    std::vector<Interval> compute, communication;
+    for (const DeviceEvent& event : timeline.events) {
+      if (event.kind == GpuEventKind::Compute) compute.push_back(event.time);
+      if (event.kind == GpuEventKind::Communication) communication.push_back(event.time);
+      if (!contains(window.gpu, event.time.start)) continue;
+      const Activity activity = add(event.time, {.kind = ActivityKind::Work,
+                                                 .work = event.kind,
+                                                 .copyKind = event.copyKind,
+                                                 .table = event.table,
+                                                 .place = place,
+                                                 .name = event.name});
+      TimePoint launched = event.time.start;
+      if (const Launch* launch = launches.find(event.correlation)) {
+        m_run.graph.depend(activity, launch->code);
+        launched = launch->start;
+      }
+      const auto [before, isFirst] = last.emplace(event.stream, activity);
+      if (!isFirst) m_run.graph.depend(activity, std::exchange(before->second, activity));
+      m_onStream[event.stream].push_back({activity, launched});
+      m_ofProcess[timeline.process].push_back(activity);
+      m_correlations.push_back(event.correlation);
+      if (event.table == WorkKind::Kernel && m_windows.size() > 1) m_kernels.add(KernelId(event.id), activity);
+    }
+    m_run.exposed.emplace_back(timeline.process, intersect(subtract(IntervalSet::unionOf(std::move(communication)),
+                                                                    IntervalSet::unionOf(std::move(compute))),
+                                                           window.gpu));
+  }
+
+  // In order of ends as recorded, which later change for what becomes an arrival.
+  struct Ended {
+    TimePoint end;
+    Activity activity;
+  };
+  using EndedWork = std::vector<Ended>;
+
+  static void sortByEnd(EndedWork& work) {
+    sortRuns(work, [](const Ended& a, const Ended& b) { return a.end < b.end; });
+  }
+  void orderByEnd() {
+    if (!m_endedOfProcess.empty()) return;
+    for (const auto& [process, work] : m_ofProcess) {
+      EndedWork& ended = m_endedOfProcess[process];
+      ended.reserve(work.size());
+      for (const Activity activity : work) ended.push_back({m_run.graph.time(activity).end, activity});
+      sortByEnd(ended);
+    }
+    for (const auto& [stream, work] : m_onStream) {
+      EndedWork& ended = m_endedOnStream[stream];
+      for (const Placed& placed : work) ended.push_back({m_run.graph.time(placed.activity).end, placed.activity});
+      sortByEnd(ended);
+    }
+  }
+  void orderByLaunch() {
+    for (auto& [stream, work] : m_onStream) {
+      sortRuns(work, [](const Placed& a, const Placed& b) { return a.launched < b.launched; });
+    }
+  }
+
+  // The last that ended by then.
+  [[nodiscard]] static std::optional<Activity> lastEndedBy(const EndedWork& work, TimePoint t) {
+    const auto after =
+        std::partition_point(work.begin(), work.end(), [t](const Ended& ended) { return ended.end <= t; });
+    return after == work.begin() ? std::nullopt : std::optional(std::prev(after)->activity);
   }
   // The first work of the stream that was launched at that time or later, and the last before.
-  [[nodiscard]] std::pair<std::optional<size_t>, std::optional<size_t>> aroundLaunch(StreamId stream,
-                                                                                     TimePoint t) const {
+  [[nodiscard]] std::pair<std::optional<Activity>, std::optional<Activity>> aroundLaunch(StreamId stream,
+                                                                                         TimePoint t) const {
     const auto work = m_onStream.find(stream);
     if (work == m_onStream.end()) return {};
     const auto after = std::partition_point(work->second.begin(), work->second.end(),
                                             [t](const Placed& placed) { return placed.launched < t; });
-    std::pair<std::optional<size_t>, std::optional<size_t>> result;
+    std::pair<std::optional<Activity>, std::optional<Activity>> result;
     if (after != work->second.end()) result.first = after->activity;
-    if (after != work->second.begin()) result.second = (after - 1)->activity;
+    if (after != work->second.begin()) result.second = std::prev(after)->activity;
     return result;
   }
 
+  const Launch* launchOf(ProcessId process, Correlation correlation) const {
+    const auto launches = m_launches.find(process);
+    return launches == m_launches.end() ? nullptr : launches->second.find(correlation);
+  }
+
   Status addWaitsForEvents() {
+    if (!m_returns.empty()) orderByEnd();
     auto rows = m_trace.query(
         "SELECT y.process_id, y.correlation, y.stream_id, y.start_ns, y.kind, e.recorded_stream_id, "
         "e.recorded_correlation"
@@ -191,6 +274,7 @@ class Builder {
         " WHERE y.stream_id IS NOT NULL");
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
+    bool isOrdered = false;
     while (row.next()) {
       constexpr int64_t kStreamWaitsForEvent = 2;
       const CallKey key{row.id<ProcessId>(0), row.id<Correlation>(1)};
@@ -199,48 +283,60 @@ class Builder {
         m_waitedStream.emplace(key, stream);
         continue;
       }
-      const auto call = m_launches.find(key);
-      const TimePoint waited = call == m_launches.end() ? row.time(3) : call->second.start;
-      const auto effect = aroundLaunch(stream, waited).first;
+      if (!std::exchange(isOrdered, true)) {
+        orderByEnd();
+        orderByLaunch();
+      }
+      const Launch* call = launchOf(key.first, key.second);
+      const auto effect = aroundLaunch(stream, call ? call->start : row.time(3)).first;
       if (!effect) continue;
-      const auto recorded = row.isNull(6) ? m_launches.end() : m_launches.find({key.first, row.id<Correlation>(6)});
-      std::optional<size_t> cause;
-      if (!row.isNull(5) && recorded != m_launches.end()) {
-        cause = aroundLaunch(row.id<StreamId>(5), recorded->second.start).second;
+      const Launch* recorded = row.isNull(6) ? nullptr : launchOf(key.first, row.id<Correlation>(6));
+      std::optional<Activity> cause;
+      if (!row.isNull(5) && recorded) {
+        cause = aroundLaunch(row.id<StreamId>(5), recorded->start).second;
       } else {
-        cause = lastEndedBy(m_ofProcess[key.first], m_run.graph.time(*effect).start);
+        cause = lastEndedBy(m_endedOfProcess[key.first], m_run.graph.time(*effect).start);
       }
       if (cause) m_run.graph.depend(*effect, *cause);
     }
     return row.status();
   }
 
+  // The first work of each correlation id.
+  const Activity* workOf(ProcessId process, Correlation correlation) {
+    auto [known, isNew] = m_byCorrelation.try_emplace(process);
+    if (isNew) {
+      for (const Activity activity : m_ofProcess[process]) {
+        known->second.add(m_correlations[activity - m_firstWork], activity);
+      }
+      known->second.seal();
+    }
+    return known->second.find(correlation);
+  }
+
   void linkReturn(const Returned& returned) {
-    const CallKey key{returned.process, returned.correlation};
-    std::optional<size_t> cause;
-    if (const auto own = m_byCorrelation.find(key); own != m_byCorrelation.end()) {
-      cause = own->second;
-    } else if (const auto stream = m_waitedStream.find(key); stream != m_waitedStream.end()) {
-      cause = lastEndedBy(m_endedOnStream[stream->second], returned.call.end);
+    std::optional<Activity> cause;
+    if (const Activity* own = workOf(returned.process, returned.correlation)) {
+      cause = *own;
+    } else if (const auto stream = m_waitedStream.find({returned.process, returned.correlation});
+               stream != m_waitedStream.end()) {
+      cause = lastEndedBy(m_endedOnStream[stream->second], returned.callEnd);
     } else {
-      cause = lastEndedBy(m_ofProcess[returned.process], returned.call.end);
+      cause = lastEndedBy(m_endedOfProcess[returned.process], returned.callEnd);
     }
     if (cause) m_run.graph.depend(returned.activity, finishOf(*cause));
   }
 
   // What stands for the end of the work: of a collective its transfer.
-  [[nodiscard]] size_t finishOf(size_t work) const {
+  [[nodiscard]] Activity finishOf(Activity work) const {
     const auto transfer = m_transfers.find(work);
     return transfer == m_transfers.end() ? work : transfer->second;
   }
 
   // A kernel of a matched collective becomes an arrival and a transfer that depends on every arrival.
   Status addCollectives();
+  void splitKernels(const std::vector<Activity>& kernels, TimePoint lastArrival);
 
-  struct Launch {
-    size_t code;      // before the call
-    TimePoint start;  // of the call
-  };
   struct KeyHash {
     size_t operator()(const CallKey& key) const { return pairHash(key.first.value(), key.second.value()); }
   };
@@ -249,49 +345,58 @@ class Builder {
   const Filter& m_filter;
   RunActivities m_run;
   std::map<ProcessId, ProcessWindows> m_windows;
-  std::unordered_map<CallKey, Launch, KeyHash> m_launches;
-  std::unordered_map<size_t, size_t> m_codeBefore;
+  const ProcessWindows* m_lastWindows = nullptr;
+  std::map<ProcessId, FirstByKey<Correlation, Launch>> m_launches;
+  std::unordered_map<StringId, bool> m_blocking;
   PageableCopies m_copies;
-  std::vector<std::pair<size_t, Returned>> m_returns;
-  std::unordered_map<StreamId, std::vector<Placed>> m_onStream;       // by launch
-  std::unordered_map<StreamId, std::vector<size_t>> m_endedOnStream;  // by end
-  std::unordered_map<ProcessId, std::vector<size_t>> m_ofProcess;     // by end
-  std::unordered_map<CallKey, size_t, KeyHash> m_byCorrelation;
-  std::unordered_map<KernelId, size_t> m_byKernel;
+  std::vector<Returned> m_returns;
+  Activity m_firstWork = 0;
+  std::vector<Correlation> m_correlations;                       // of the work, in order of its activities
+  std::unordered_map<StreamId, std::vector<Placed>> m_onStream;  // by launch once a wait was met
+  std::unordered_map<ProcessId, std::vector<Activity>> m_ofProcess;
+  std::unordered_map<StreamId, EndedWork> m_endedOnStream;
+  std::unordered_map<ProcessId, EndedWork> m_endedOfProcess;
+  std::unordered_map<ProcessId, FirstByKey<Correlation, Activity>> m_byCorrelation;
+  FirstByKey<KernelId, Activity> m_kernels;
   std::unordered_map<CallKey, StreamId, KeyHash> m_waitedStream;
-  std::unordered_map<size_t, size_t> m_transfers;
+  std::unordered_map<Activity, Activity> m_transfers;
 };
 
 Status Builder::addCollectives() {
+  if (m_windows.size() < 2) return Unit{};  // a rank has one part in each
   auto analysis = analyzeCollectives(m_trace);
   if (!analysis.ok()) return analysis.error();
+  m_kernels.seal();
   for (const CollectiveInstance& instance : analysis.value().instances) {
-    std::vector<size_t> kernels;
+    std::vector<Activity> kernels;
     TimePoint last = kAllTime.start;
     for (const CollectiveMember& member : instance.members) {
       if (!member.kernel) continue;
-      const auto kernel = m_byKernel.find(*member.kernel);
-      if (kernel == m_byKernel.end() || m_run.info[kernel->second].kind != ActivityKind::Work) continue;
-      kernels.push_back(kernel->second);
-      last = std::max(last, m_run.graph.time(kernel->second).start);
+      const Activity* kernel = m_kernels.find(*member.kernel);
+      if (!kernel || m_run.info[*kernel].kind != ActivityKind::Work) continue;
+      kernels.push_back(*kernel);
+      last = std::max(last, m_run.graph.time(*kernel).start);
     }
-    if (kernels.size() < 2) continue;
-    std::vector<size_t> transfers;
-    for (const size_t kernel : kernels) {
-      const Interval time = m_run.graph.time(kernel);
-      ActivityInfo info = m_run.info[kernel];
-      info.kind = ActivityKind::Transfer;
-      const size_t transfer = add({std::clamp(last, time.start, time.end), time.end}, info);
-      m_run.graph.becomeArrival(kernel, transfer);
-      m_run.info[kernel].kind = ActivityKind::Arrival;
-      m_transfers.emplace(kernel, transfer);
-      transfers.push_back(transfer);
-    }
-    for (const size_t transfer : transfers) {
-      for (const size_t kernel : kernels) m_run.graph.depend(transfer, kernel);
-    }
+    if (kernels.size() > 1) splitKernels(kernels, last);
   }
   return Unit{};
+}
+
+void Builder::splitKernels(const std::vector<Activity>& kernels, TimePoint lastArrival) {
+  std::vector<Activity> transfers;
+  for (const Activity kernel : kernels) {
+    const Interval time = m_run.graph.time(kernel);
+    ActivityInfo info = m_run.info[kernel];
+    info.kind = ActivityKind::Transfer;
+    const Activity transfer = add({std::clamp(lastArrival, time.start, time.end), time.end}, info);
+    m_run.graph.becomeArrival(kernel, transfer);
+    m_run.info[kernel].kind = ActivityKind::Arrival;
+    m_transfers.emplace(kernel, transfer);
+    transfers.push_back(transfer);
+  }
+  for (const Activity transfer : transfers) {
+    for (const Activity kernel : kernels) m_run.graph.depend(transfer, kernel);
+  }
 }
 
 }  // namespace

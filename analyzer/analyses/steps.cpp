@@ -88,7 +88,7 @@ void summarize(RankSteps& rank) {
 // The GPU side of declared steps.
 Status addGpuWork(Trace& trace, std::vector<RankSteps>& ranks, const std::vector<GpuActivity>& activities,
                   const std::vector<DeviceTimeline>& timelines) {
-  auto launches = LaunchIndex::load(trace);
+  auto launches = LaunchIndex::load(trace, timelines);
   if (!launches.ok()) return launches.error();
   std::map<ProcessId, RankSteps*> byProcess;
   for (RankSteps& rank : ranks) byProcess[rank.process] = &rank;

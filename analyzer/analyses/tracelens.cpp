@@ -10,12 +10,18 @@
 #include "analyzer/analyses/launches.h"
 #include "analyzer/analyses/tracelens_gemm.h"
 #include "analyzer/analyses/tracelens_grid.h"
+#include "analyzer/analyses/tracelens_kernels.h"
 
 namespace plumb {
 namespace {
 
 Result<std::set<ProcessId>> processesOnRocm(Trace& trace) {
   std::set<ProcessId> processes;
+  auto names = trace.query("SELECT 1 FROM main.string WHERE text GLOB 'hip*' LIMIT 1");
+  if (!names.ok()) return names.error();
+  const bool hasNames = names.value().next();
+  if (const Status status = names.value().status(); !status.ok()) return status.error();
+  if (!hasNames) return processes;
   auto rows = trace.query(
       "SELECT DISTINCT process_id FROM main.api_call WHERE name_id IN (SELECT id FROM main.string WHERE text GLOB "
       "'hip*')");
@@ -70,6 +76,7 @@ AnalysisRows timelineRows(Trace& trace, const Filter& filter) {
 
 constexpr AnalysisTable kTables[] = {
     {"tracelens_gpu_timeline", "rank INTEGER, type TEXT, time_ms REAL, percent REAL", timelineRows},
+    {"tracelens_kernel_groups", kTraceLensKernelColumns, traceLensKernelRows},
     {"tracelens_gemm", kTraceLensGemmColumns, traceLensGemmRows}};
 
 }  // namespace
@@ -79,10 +86,10 @@ Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace, const Fi
   if (!kept.ok()) return kept.error();
   auto rocm = processesOnRocm(trace);
   if (!rocm.ok()) return rocm.error();
-  auto launches = LaunchIndex::load(trace);
-  if (!launches.ok()) return launches.error();
   auto devices = loadDeviceTimelines(trace);
   if (!devices.ok()) return devices.error();
+  auto launches = LaunchIndex::load(trace, devices.value());
+  if (!launches.ok()) return launches.error();
   std::vector<TraceLensTimeline> result;
   std::vector<Work> work;
   for (const DeviceTimeline& device : devices.value()) {

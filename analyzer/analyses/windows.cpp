@@ -8,11 +8,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
-#include "analyzer/analyses/gpu_events.h"
-#include "analyzer/analyses/launches.h"
+#include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/period_steps.h"
+#include "analyzer/intervals/gallop.h"
+#include "analyzer/intervals/sort_runs.h"
+#include "analyzer/trace/row_scan.h"
 
 namespace plumb {
 namespace {
@@ -87,26 +90,92 @@ Result<RangesByProcess> rangesOf(Trace& trace, const Filter& filter, bool isEmpt
   return ranges;
 }
 
+// When the work of each correlation id was launched: the start of its call, of nested ones the outermost.
+class LaunchStarts {
+ public:
+  static Result<LaunchStarts> load(Trace& trace) {
+    LaunchStarts starts;
+    const size_t expected = rowsPerPart(trace, "main.api_call", trace.processes().size());
+    std::vector<Start>* mine = nullptr;
+    ProcessId process;
+    const auto add = [&](ProcessId of, Correlation correlation, TimePoint start) {
+      if (!mine || process != of) {
+        process = of;
+        mine = &starts.m_starts[of];
+        if (mine->empty()) mine->reserve(expected);
+      }
+      mine->push_back({correlation, start});
+    };
+    const Status read =
+        trace.sharedLoads()
+            ? forEachCall(trace, [&](const CallRow& call) { add(call.process, call.correlation, call.start); })
+            : scanRows(trace.database(), "process_id, correlation, start_ns", "main.api_call",
+                       [&](const RowValues& row) { add(row.id<ProcessId>(0), row.id<Correlation>(1), row.time(2)); });
+    if (!read.ok()) return read.error();
+    for (auto& [of, list] : starts.m_starts) {
+      sortRuns(list, [](const Start& a, const Start& b) {
+        return std::pair(a.correlation, a.start) < std::pair(b.correlation, b.start);
+      });
+    }
+    return starts;
+  }
+
+  // None: the call is not in the trace. Cheap when ids are asked for in order.
+  [[nodiscard]] std::optional<TimePoint> find(ProcessId process, Correlation correlation) {
+    const auto found = m_starts.find(process);
+    if (found == m_starts.end()) return std::nullopt;
+    const std::vector<Start>& list = found->second;
+    m_hint = partitionPointNear(list, std::min(m_hint, list.size()),
+                                [&](const Start& one) { return one.correlation < correlation; });
+    if (m_hint == list.size() || list[m_hint].correlation != correlation) return std::nullopt;
+    return list[m_hint].start;
+  }
+
+ private:
+  struct Start {
+    Correlation correlation;
+    TimePoint start;
+  };
+  std::unordered_map<ProcessId, std::vector<Start>> m_starts;
+  size_t m_hint = 0;
+};
+
+// Calls take(process, correlation, time) for all timed GPU work.
+template <class Take>
+Status forEachTimedWork(Trace& trace, Take take) {
+  if (trace.sharedLoads()) {
+    return forEachWork(trace, [&](const WorkRow& work) {
+      if (work.isTimed) take(work.process, work.correlation, work.time);
+    });
+  }
+  for (const char* table : {"main.kernel", "main.memory_copy", "main.memory_set"}) {
+    const Status read =
+        scanRows(trace.database(), "process_id, correlation, start_ns, duration_ns",
+                 fmt::format("{} WHERE flags & 1 = 0", table), [&](const RowValues& row) {
+                   if (!isUsableTime(row.integer(2), row.integer(3))) return;
+                   take(row.id<ProcessId>(0), row.id<Correlation>(1), intervalOf(row.integer(2), row.integer(3)));
+                 });
+    if (!read.ok()) return read;
+  }
+  return Unit{};
+}
+
 // For each list of ranges, and each range of it, the hull of the GPU work that was launched in it.
 Result<std::vector<std::map<ProcessId, IntervalSet>>> gpuOf(Trace& trace, const std::vector<RangesByProcess>& lists) {
-  auto launches = LaunchIndex::load(trace);
+  auto launches = LaunchStarts::load(trace);
   if (!launches.ok()) return launches.error();
-  auto classifier = CommunicationClassifier::load(trace);
-  if (!classifier.ok()) return classifier.error();
   std::vector<std::map<ProcessId, std::vector<std::optional<Interval>>>> hulls(lists.size());
-  const Status read = forEachGpuEvent(trace, classifier.value(), [&](const GpuEvent& event) {
-    if (!event.isTimed) return;
-    const Launch* launch = launches.value().find(event.process, event.correlation);
+  const Status read = forEachTimedWork(trace, [&](ProcessId process, Correlation correlation, Interval time) {
+    const auto launch = launches.value().find(process, correlation);
     if (!launch) return;
     for (size_t list = 0; list < lists.size(); ++list) {
-      const auto mine = lists[list].find(event.process);
+      const auto mine = lists[list].find(process);
       if (mine == lists[list].end()) continue;
-      std::vector<std::optional<Interval>>& found = hulls[list][event.process];
-      found.resize(mine->second.intervals().size());
-      mine->second.forEachAround(launch->start, [&](size_t range) {
+      mine->second.forEachAround(*launch, [&](size_t range) {
+        std::vector<std::optional<Interval>>& found = hulls[list][process];
+        found.resize(mine->second.intervals().size());
         std::optional<Interval>& hull = found[range];
-        hull =
-            !hull ? event.time : Interval{std::min(hull->start, event.time.start), std::max(hull->end, event.time.end)};
+        hull = !hull ? time : Interval{std::min(hull->start, time.start), std::max(hull->end, time.end)};
       });
     }
   });

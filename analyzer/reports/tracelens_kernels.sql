@@ -14,18 +14,7 @@
 -- max_us (us): longest
 -- kernels_pct (%): of the time of all kernels of the process
 -- total_pct (%): of TraceLens' total time: from the first to the last GPU work that has a launch
-WITH inside AS (
-  SELECT k.process_id, w.rank, k.name_id, k.stream_id, k.correlation, k.duration_ns
-  FROM gpu_window(:rank, :step, :range, :from_ns, :to_ns) w
-       JOIN kernel k ON k.process_id = w.process_id AND k.start_ns >= w.start_ns AND k.start_ns < w.end_ns
-  WHERE k.flags & 1 = 0),
-grouped AS (
-  SELECT k.process_id, k.rank, o.name_id AS op_id, k.name_id, k.stream_id, sum(k.duration_ns) AS total_ns, count(*) AS calls,
-         min(k.duration_ns) AS min_ns, max(k.duration_ns) AS max_ns
-  FROM inside k LEFT JOIN operator_launch l ON l.process_id = k.process_id AND l.correlation = k.correlation
-       LEFT JOIN operator o ON o.id = l.operator_id
-  GROUP BY 1, 2, 3, 4, 5),
-named AS (
+WITH named AS (
   SELECT g.rank, g.process_id, op.text AS op, n.text AS name, s.number AS stream, total_ns, calls, min_ns, max_ns,
          CASE WHEN op.text IS NULL THEN NULL
               WHEN op.text IN ('aten::mm', 'aten::addmm', 'aten::bmm', 'aten::baddbmm', 'aten::_scaled_mm') THEN 'GEMM'
@@ -34,7 +23,7 @@ named AS (
               WHEN n.text LIKE 'void at::native::%elementwise%' THEN 'elementwise'
               WHEN n.text LIKE 'void at::native::%reduce%' THEN 'reduce'
               ELSE 'other' END AS category
-  FROM grouped g JOIN string n ON n.id = g.name_id JOIN stream s ON s.id = g.stream_id LEFT JOIN string op ON op.id = g.op_id),
+  FROM tracelens_kernel_groups(:rank, :step, :range, :from_ns, :to_ns) g JOIN string n ON n.id = g.name_id JOIN stream s ON s.id = g.stream_id LEFT JOIN string op ON op.id = g.op_id),
 chosen AS (
   SELECT rank, process_id, category, CASE WHEN coalesce(:by, 'kernel') <> 'category' THEN op END AS op,
          CASE WHEN coalesce(:by, 'kernel') = 'kernel' THEN name END AS name, CASE WHEN coalesce(:by, 'kernel') = 'kernel' THEN stream END AS stream,

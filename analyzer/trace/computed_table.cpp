@@ -54,11 +54,7 @@ Status Database::addTable(ComputedTable table) {
   function.rows = [compute = std::move(table.compute)](const std::vector<Cell>& arguments) -> Result<RowStore> {
     const auto filter = filterFrom(arguments);
     if (!filter.ok()) return filter.error();
-    auto rows = compute(filter.value());
-    if (!rows.ok()) return rows.error();
-    RowStore store;
-    for (const CellRow& row : rows.value()) store.add(row);
-    return store;
+    return compute(filter.value());
   };
   return addTable(std::move(function));
 }

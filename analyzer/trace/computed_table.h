@@ -16,7 +16,7 @@ namespace plumb {
 struct ComputedTable {
   std::string name;
   std::string columns;  // "rank INTEGER, name TEXT"
-  std::function<Result<std::vector<CellRow>>(const Filter&)> compute;
+  std::function<Result<RowStore>(const Filter&)> compute;
 };
 
 // The arguments rank, step, range, from_ns and to_ns, NULL for no limit. Text is taken as the number that it spells.

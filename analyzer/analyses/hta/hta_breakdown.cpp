@@ -5,6 +5,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "analyzer/analyses/hta/hta_sort.h"
 #include "analyzer/analyses/hta/hta_statistics.h"
 
 namespace plumb::hta {
@@ -99,15 +100,14 @@ std::vector<StreamIdle> idleTime(const Rank& rank) {
     if (work.kind != WorkKind::Wait) byStream[work.stream].push_back(&work);
   }
   std::map<int64_t, Sums> streams;
-  for (const auto& [stream, list] : byStream) {
-    std::vector<double> starts;
-    for (const Work* work : list) starts.push_back(static_cast<double>(work->ts));
+  for (auto& [stream, list] : byStream) {
     Sums& sums = streams[stream];
     const Work* previous = nullptr;
-    for (const size_t index : sortOrder(starts)) {
-      const Work& work = *list[index];
+    sortAsNumpy(list, [](const Work* work) { return work->ts; });
+    for (const Work* next : list) {
+      const Work& work = *next;
       const int64_t gap = previous ? work.ts - previous->end() : 0;
-      const bool isHostWait = previous && work.launch && *work.launch > previous->end();
+      const bool isHostWait = previous && work.launch > previous->end();
       const size_t category = isHostWait ? 0 : previous && gap < kConsecutiveDelay ? 1 : 2;
       sums.time[category] += gap;
       sums.any[category] = true;
@@ -161,12 +161,9 @@ KernelRow rowOf(KernelType type, std::string name, const std::vector<double>& va
 // Its order of equal sums: the names' reversed, sorted, and reversed again.
 std::vector<KernelRow> byFallingSum(std::vector<KernelRow> rows) {
   std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) { return a.name > b.name; });
-  std::vector<double> sums;
-  for (const KernelRow& row : rows) sums.push_back(row.sum);
-  std::vector<KernelRow> sorted;
-  for (const size_t index : sortOrder(sums)) sorted.push_back(rows[index]);
-  std::reverse(sorted.begin(), sorted.end());
-  return sorted;
+  sortAsNumpy(rows, [](const KernelRow& row) { return row.sum; });
+  std::reverse(rows.begin(), rows.end());
+  return rows;
 }
 
 // With more names than asked for: those past 0.8 of the cumulative time, and those after the last one, become one, and

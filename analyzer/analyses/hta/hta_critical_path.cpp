@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
+#include <unordered_map>
 
 namespace plumb::hta {
 namespace {
@@ -28,7 +28,51 @@ Result<std::optional<Period>> periodOf(Trace& trace, const Rank& rank, const Reg
   return period;
 }
 
-void describe(Trace& trace, const Run& run, const Rank& rank, const CriticalGraph& graph, CriticalPath& path) {
+// The names of a path's edges, each once.
+class PathNames {
+ public:
+  struct Name {
+    uint32_t index = 0;
+    bool isCommunication = false;
+  };
+  PathNames(Trace& trace, const Run& run, const Rank& rank, std::vector<std::string>& names)
+      : m_trace(trace), m_run(run), m_rank(rank), m_names(names) {
+    m_names.emplace_back();  // of edges that have none
+  }
+  [[nodiscard]] Name of(const GraphEvent& event) {
+    const int64_t id = event.isOnGpu ? m_rank.work[static_cast<size_t>(event.what)].name : event.what;
+    const auto [known, isNew] = (event.isOnGpu ? m_ofWork : m_ofHost).emplace(id, Name());
+    if (isNew) {
+      const std::string_view text =
+          event.isOnGpu ? std::string_view(m_run.names[static_cast<size_t>(id)]) : m_trace.text(StringId(id));
+      known->second = {static_cast<uint32_t>(m_names.size()), isCommunication(text)};
+      m_names.emplace_back(text);
+    }
+    return known->second;
+  }
+
+ private:
+  Trace& m_trace;
+  const Run& m_run;
+  const Rank& m_rank;
+  std::vector<std::string>& m_names;
+  std::unordered_map<int64_t, Name> m_ofWork, m_ofHost;
+};
+
+BoundBy boundBy(EdgeType type, bool isOnGpu, bool isCommunication) {
+  switch (type) {
+    case EdgeType::LaunchDelay:
+      return BoundBy::LaunchDelay;
+    case EdgeType::KernelDelay:
+      return BoundBy::KernelDelay;
+    case EdgeType::Operator:
+      return !isOnGpu ? BoundBy::Cpu : isCommunication ? BoundBy::GpuCommunication : BoundBy::GpuCompute;
+    default:
+      return BoundBy::Nothing;
+  }
+}
+
+void describe(const CriticalGraph& graph, PathNames names, CriticalPath& path) {
   path.graphNodes = graph.nodes.size();
   path.graphEdges = graph.edges.size();
   const auto found = graph.longestPath();
@@ -40,33 +84,48 @@ void describe(Trace& trace, const Run& run, const Rank& rank, const CriticalGrap
     path.problem = "no operator, call or GPU work lies there";
     return;
   }
-  std::set<size_t> events{graph.nodes[graph.edges[found->front()].from].event};
-  for (const size_t index : *found) {
+  std::vector<bool> isOnPath(graph.events.size());
+  const auto note = [&](uint32_t node) {
+    auto event = isOnPath[graph.nodes[node].event];
+    path.events += !event;
+    event = true;
+  };
+  note(graph.edges[found->front()].from);
+  path.edges.reserve(found->size());
+  for (const uint32_t index : *found) {
     const GraphEdge& edge = graph.edges[index];
-    events.insert(graph.nodes[edge.to].event);
-    PathEdge& mine = path.edges.emplace_back(PathEdge{edge.type, edge.weight, {}, ""});
-    if (edge.type == EdgeType::LaunchDelay) mine.boundBy = "gpu_kernel_launch_overhead";
-    if (edge.attributed) {
-      const GraphEvent& event = graph.events[*edge.attributed];
-      mine.name = event.work ? run.names[rank.work[*event.work].name] : std::string(trace.text(*event.hostName));
+    note(edge.to);
+    PathNames::Name name;
+    bool isOnGpu = false;
+    if (edge.attributed != kNone) {
+      const GraphEvent& event = graph.events[edge.attributed];
+      name = names.of(event);
+      isOnGpu = event.isOnGpu;
     }
-    if (edge.type == EdgeType::KernelDelay) mine.boundBy = "gpu_kernel_kernel_overhead";
-    if (edge.type != EdgeType::Operator) continue;
-    const bool isOnGpu = edge.attributed && graph.events[*edge.attributed].stream >= 0;
-    mine.boundBy = !isOnGpu                     ? "cpu_bound"
-                   : isCommunication(mine.name) ? "gpu_communication_bound"
-                                                : "gpu_compute_bound";
+    path.edges.push_back(
+        {graph.weightOf(edge), name.index, edge.type, boundBy(edge.type, isOnGpu, name.isCommunication)});
   }
   path.nodes = found->size() + 1;
-  path.events = events.size();
 }
 
 }  // namespace
 
+const char* nameOf(BoundBy boundBy) {
+  static constexpr const char* kNames[] = {"",
+                                           "cpu_bound",
+                                           "gpu_communication_bound",
+                                           "gpu_compute_bound",
+                                           "gpu_kernel_kernel_overhead",
+                                           "gpu_kernel_launch_overhead"};
+  return kNames[static_cast<size_t>(boundBy)];
+}
+
 std::map<std::string, int64_t> CriticalPath::timeBy() const {
-  std::map<std::string, int64_t> times;
+  std::map<BoundBy, int64_t> times;
   for (const PathEdge& edge : edges) times[edge.boundBy] += edge.time;
-  return times;
+  std::map<std::string, int64_t> result;
+  for (const auto& [boundBy, time] : times) result.emplace(hta::nameOf(boundBy), time);
+  return result;
 }
 
 Result<std::vector<CriticalPath>> criticalPaths(Trace& trace, const Region& region, std::optional<int64_t> rank) {
@@ -74,6 +133,8 @@ Result<std::vector<CriticalPath>> criticalPaths(Trace& trace, const Region& regi
   ranks.rank = rank;
   auto run = load(trace, ranks);
   if (!run.ok()) return run.error();
+  auto host = HostEvents::open(trace, run.value());
+  if (!host.ok()) return host.error();
   std::vector<CriticalPath> paths;
   for (const Rank& one : run.value().ranks) {
     CriticalPath& path = paths.emplace_back();
@@ -86,9 +147,9 @@ Result<std::vector<CriticalPath>> criticalPaths(Trace& trace, const Region& regi
       path.problem = "the rank has no such range or step";
       continue;
     }
-    auto host = loadHostEvents(trace, one);
-    if (!host.ok()) return host.error();
-    describe(trace, run.value(), one, buildGraph(trace, run.value(), one, host.value(), *period.value()), path);
+    const auto graph = buildGraph(trace, one, host.value(), *period.value());
+    if (!graph.ok()) return graph.error();
+    describe(graph.value(), PathNames(trace, run.value(), one, path.names), path);
   }
   return paths;
 }

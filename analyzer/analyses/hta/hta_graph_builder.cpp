@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
+#include <future>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
-#include <tuple>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "analyzer/analyses/hta/hta_critical_graph.h"
 #include "analyzer/analyses/hta/hta_launches.h"
-#include "analyzer/analyses/hta/hta_statistics.h"
+#include "analyzer/analyses/hta/hta_sort.h"
+#include "analyzer/intervals/gallop.h"
+#include "analyzer/intervals/sort_runs.h"
 
 namespace plumb::hta {
 namespace {
 
-constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr size_t kMostReserved = size_t{1} << 26;
 enum : int64_t { kEventSync = 1, kStreamWaitEvent = 2, kStreamSync = 3, kContextSync = 4 };
 
 bool isBlockingCall(std::string_view name) {
@@ -23,17 +29,49 @@ bool isBlockingCall(std::string_view name) {
   return kNames.count(name) > 0;
 }
 
+// The last of a list's elements by correlation id.
+class LastByCorrelation {
+ public:
+  template <class Element>
+  explicit LastByCorrelation(const std::vector<Element>& list) {
+    m_places.reserve(list.size());
+    for (const Element& element : list) {
+      m_places.push_back({element.correlation, static_cast<uint32_t>(m_places.size())});
+    }
+    sortRuns(m_places, [](const Place& a, const Place& b) { return a.correlation < b.correlation; });
+  }
+  // An index, kNone when there is none. Cheap when ids are asked for in order.
+  [[nodiscard]] uint32_t find(int64_t correlation) {
+    m_hint = partitionPointNear(m_places, m_hint, [&](const Place& one) { return one.correlation <= correlation; });
+    return m_hint > 0 && m_places[m_hint - 1].correlation == correlation ? m_places[m_hint - 1].index : kNone;
+  }
+
+ private:
+  struct Place {
+    int64_t correlation;
+    uint32_t index;
+  };
+  std::vector<Place> m_places;
+  size_t m_hint = 0;
+};
+
 class Builder {
  public:
-  Builder(Trace& trace, const Run& run, const Rank& rank, const std::vector<HostEvent>& host, Period period)
-      : m_trace(trace), m_run(run), m_rank(rank), m_host(host), m_period(period) {}
+  Builder(Trace& trace, const Rank& rank, const HostEvents& host, Period period)
+      : m_trace(trace), m_rank(rank), m_host(host), m_period(period) {}
 
-  CriticalGraph build() && {
+  Result<CriticalGraph> build() && {
+    // Beside the reading of the file, and then beside the sorting of the nodes.
+    std::future<void> queues = alongside([this] { findQueueLengths(); });
     link();
-    addHostEvents();
+    m_graph.events.reserve(std::min(m_host.count(m_rank) + m_rank.work.size(), kMostReserved));
+    if (const Status added = addHostEvents(); !added.ok()) return added.error();
     addWork();
+    std::future<void> orders = alongside([this] { findOrders(); });
     m_graph.numberNodes();
+    orders.get();
     addThreads();
+    queues.get();
     findRecordedLaunches();
     findLaunchesAfterWaits();
     addStreams();
@@ -41,154 +79,174 @@ class Builder {
   }
 
  private:
+  // On a thread of its own, where there can be one.
+  template <class Task>
+  static std::future<void> alongside(Task task) {
+    return std::async(std::launch::async | std::launch::deferred, std::move(task));
+  }
+
   // A piece of GPU work as the loop over the streams sees it.
   struct Item {
-    const Work* work;
-    size_t index;  // into Rank::work, kNone for a wait that bears no stream
     int64_t sortBy;
+    uint32_t work;  // index into Rank::work, kNone for a wait that bears no stream
+    uint32_t wait;  // index into Rank::deviceWaits of that
   };
 
-  [[nodiscard]] std::string_view nameOfCall(size_t call) const { return m_trace.text(m_rank.calls[call].nameId); }
+  // Whether a call has one of the names; each name is looked at once.
+  class CallTest {
+   public:
+    CallTest(Trace& trace, bool (*test)(std::string_view)) : m_trace(trace), m_test(test) {}
+    [[nodiscard]] bool operator()(StringId name) {
+      const auto [known, isNew] = m_known.emplace(name, false);
+      if (isNew) known->second = m_test(m_trace.text(name));
+      return known->second;
+    }
+
+   private:
+    Trace& m_trace;
+    bool (*m_test)(std::string_view);
+    std::unordered_map<StringId, bool> m_known;
+  };
   [[nodiscard]] bool isInPeriod(int64_t ts) const { return ts >= m_period.start && ts <= m_period.end; }
 
   // The last call of a correlation id is its work's; the last piece of work is its call's.
   void link() {
-    std::unordered_map<int64_t, size_t> calls, work;
-    for (size_t i = 0; i < m_rank.calls.size(); ++i) calls[m_rank.calls[i].correlation] = i;
-    for (size_t i = 0; i < m_rank.work.size(); ++i) work[m_rank.work[i].correlation] = i;
-    m_callOf.assign(m_rank.work.size(), kNone);
-    for (size_t i = 0; i < m_rank.work.size(); ++i) {
-      if (const auto call = calls.find(m_rank.work[i].correlation); call != calls.end()) m_callOf[i] = call->second;
-    }
-    m_workOf.assign(m_rank.calls.size(), kNone);
-    for (size_t i = 0; i < m_rank.calls.size(); ++i) {
-      if (const auto mine = work.find(m_rank.calls[i].correlation); mine != work.end()) m_workOf[i] = mine->second;
-    }
-    for (const Work& wait : m_rank.deviceWaits) {
-      const auto call = calls.find(wait.correlation);
-      m_callOfWait.push_back(call == calls.end() ? kNone : call->second);
-    }
+    LastByCorrelation calls(m_rank.calls), work(m_rank.work);
+    m_callOf.reserve(m_rank.work.size());
+    for (const Work& one : m_rank.work) m_callOf.push_back(calls.find(one.correlation));
+    m_workOf.reserve(m_rank.calls.size());
+    for (const Call& call : m_rank.calls) m_workOf.push_back(work.find(call.correlation));
+    for (const Work& wait : m_rank.deviceWaits) m_callOfWait.push_back(calls.find(wait.correlation));
   }
 
-  void addHostEvents() {
+  Status addHostEvents() {
     m_eventOfCall.assign(m_rank.calls.size(), kNone);
-    for (const HostEvent& host : m_host) {
-      if (host.dur <= 0 || !isInPeriod(host.ts)) continue;
-      GraphEvent event;
+    CallTest isBlocking(m_trace, isBlockingCall);
+    std::vector<uint32_t>* events = nullptr;  // of the thread of the last one
+    ThreadId thread;
+    return m_host.forEach(m_rank, [&](const HostEvent& host) {
+      if (host.dur <= 0 || !isInPeriod(host.ts)) return;
+      const auto index = static_cast<uint32_t>(m_graph.events.size());
+      GraphEvent& event = m_graph.events.emplace_back();
       event.ts = host.ts;
       event.end = host.ts + host.dur;
-      event.hostName = host.name;
+      event.what = host.name.value();
       event.isNode = host.isNode;
-      event.isBlocking = host.call && isBlockingCall(m_trace.text(host.name));
-      if (host.call) m_eventOfCall[*host.call] = m_graph.events.size();
-      m_threads[host.thread].push_back(m_graph.events.size());
-      m_graph.events.push_back(event);
-    }
+      event.isBlocking = host.call && isBlocking(host.name);
+      if (host.call) m_eventOfCall[*host.call] = index;
+      if (!events || thread != host.thread) {
+        thread = host.thread;
+        events = &m_threads[thread];
+      }
+      events->push_back(index);
+    });
   }
 
   // A call counts for the piece of work that it is linked to only.
   void addWork() {
     m_eventOfWork.assign(m_rank.work.size(), kNone);
-    for (size_t i = 0; i < m_rank.work.size(); ++i) {
+    for (uint32_t i = 0; i < m_rank.work.size(); ++i) {
       const Work& work = m_rank.work[i];
-      const bool isStreamWait = work.kind == WorkKind::Wait && work.wait == kStreamWaitEvent;
+      const bool isStreamWait = work.kind == WorkKind::Wait && waitOf(work).kind == kStreamWaitEvent;
       bool isLaunchedHere = false;
-      if (const size_t call = m_callOf[i]; call != kNone && m_workOf[call] == i) {
+      if (const uint32_t call = m_callOf[i]; call != kNone && m_workOf[call] == i) {
         isLaunchedHere = isInPeriod(m_rank.calls[call].ts) && m_rank.calls[call].dur > 0;
       }
       if (!isLaunchedHere && !isStreamWait) continue;
-      GraphEvent event;
+      m_eventOfWork[i] = static_cast<uint32_t>(m_graph.events.size());
+      GraphEvent& event = m_graph.events.emplace_back();
       event.ts = work.ts;
       event.end = work.end();
-      event.stream = work.stream;
-      event.work = i;
+      event.what = i;
+      event.isOnGpu = true;
       event.isNode = true;
-      m_eventOfWork[i] = m_graph.events.size();
-      m_graph.events.push_back(event);
     }
   }
 
-  [[nodiscard]] GraphEvent* eventOfCall(size_t call) {
-    const size_t event = call == kNone ? kNone : m_eventOfCall[call];
+  [[nodiscard]] const Wait& waitOf(const Work& work) const { return m_rank.waits[work.wait]; }
+  [[nodiscard]] const GraphEvent* eventOfCall(uint32_t call) const {
+    const uint32_t event = call == kNone ? kNone : m_eventOfCall[call];
     return event == kNone ? nullptr : &m_graph.events[event];
   }
-  [[nodiscard]] GraphEvent* eventOfWork(size_t work) {
-    const size_t event = work == kNone ? kNone : m_eventOfWork[work];
+  [[nodiscard]] const GraphEvent* eventOfWork(uint32_t work) const {
+    const uint32_t event = work == kNone ? kNone : m_eventOfWork[work];
     return event == kNone ? nullptr : &m_graph.events[event];
   }
 
   // The time of an edge between two nested events is the inner one's, between two neighbours their parent's.
-  void attribute(GraphEdge& edge, size_t parentOfFrom) const {
+  void attribute(GraphEdge& edge, uint32_t parentOfFrom) const {
     const GraphNode& from = m_graph.nodes[edge.from];
     const GraphNode& to = m_graph.nodes[edge.to];
-    const size_t event = from.isStart ? from.event : !to.isStart ? to.event : parentOfFrom;
-    if (event != kNone) edge.attributed = event;
+    edge.attributed = from.isStart ? from.event : !to.isStart ? to.event : parentOfFrom;
   }
 
   void addThreads() {
     for (const auto& [id, events] : m_threads) addThread(events);
   }
 
-  // Start and end of each event in turn, as they nest; operators one after another depend on each other.
-  void addThread(const std::vector<size_t>& events) {
-    struct Point {
-      int64_t ts;
-      bool isStart;
-      int64_t order;  // among those of one time: the outer one starts first and ends last
-      size_t event;
-    };
-    std::vector<Point> points;
-    for (const size_t event : events) {
-      const GraphEvent& one = m_graph.events[event];
-      points.push_back({one.ts, true, one.ts - one.end, event});
-      points.push_back({one.end, false, one.end - one.ts, event});
+  // Of the threads' events: of those that start together the longer one is around the other. And of the streams.
+  void findOrders() {
+    for (auto& [id, events] : m_threads) {
+      sortRuns(events, [this](uint32_t a, uint32_t b) {
+        const GraphEvent &one = m_graph.events[a], &other = m_graph.events[b];
+        return one.ts != other.ts ? one.ts < other.ts : one.end > other.end;
+      });
     }
-    std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
-      const auto key = [](const Point& p) { return std::tie(p.ts, p.isStart, p.order); };
-      if (key(a) != key(b)) return key(a) < key(b);
-      return a.isStart ? a.event < b.event : a.event > b.event;
-    });
+    m_items = itemsOfStreams();
+    sortAsNumpy(m_items, [](const Item& item) { return item.sortBy; });
+  }
+
+  // Start and end of each event in turn, as they nest; operators one after another depend on each other. At an end it
+  // is the innermost one that is left, whichever ends, where events of a thread overlap.
+  void addThread(const std::vector<uint32_t>& events) {
     ThreadState state;
-    std::vector<size_t> stack;
-    for (const Point& point : points) {
-      if (point.isStart) {
-        enter(point.event, stack.empty() ? kNone : stack.back(), state);
-        stack.push_back(point.event);
-      } else if (!stack.empty()) {
-        // Whichever is innermost, even where events of a thread overlap.
-        const size_t event = stack.back();
+    std::vector<uint32_t> stack;
+    std::vector<int64_t> ends;  // of the events on it, the earliest on top of the heap
+    const auto leaveUntil = [&](int64_t ts) {
+      for (; !ends.empty() && ends.front() <= ts; ends.pop_back()) {
+        std::pop_heap(ends.begin(), ends.end(), std::greater<>());
+        const uint32_t event = stack.back();
         stack.pop_back();
         leave(event, stack.empty() ? kNone : stack.back(), state);
       }
+    };
+    for (const uint32_t event : events) {
+      leaveUntil(m_graph.events[event].ts);
+      enter(event, stack.empty() ? kNone : stack.back(), state);
+      stack.push_back(event);
+      ends.push_back(m_graph.events[event].end);
+      std::push_heap(ends.begin(), ends.end(), std::greater<>());
     }
+    leaveUntil(std::numeric_limits<int64_t>::max());
   }
 
   struct ThreadState {
-    std::optional<uint32_t> last, lastTop;  // nodes
-    size_t parentOfLast = kNone;
+    uint32_t last = kNone, lastTop = kNone;  // nodes
+    uint32_t parentOfLast = kNone;
     int depth = 0;
   };
 
-  void enter(size_t index, size_t parent, ThreadState& state) {
+  void enter(uint32_t index, uint32_t parent, ThreadState& state) {
     const GraphEvent& event = m_graph.events[index];
     if (!event.isNode) return;
-    if (state.depth++ == 0 && state.lastTop) {
-      m_graph.connect(*state.lastTop, event.startNode, EdgeType::Dependency);
+    if (state.depth++ == 0 && state.lastTop != kNone) {
+      m_graph.connect(state.lastTop, event.startNode, EdgeType::Dependency);
     }
-    if (state.last) attribute(m_graph.connect(*state.last, event.startNode, EdgeType::Operator), state.parentOfLast);
+    if (state.last != kNone)
+      attribute(m_graph.connect(state.last, event.startNode, EdgeType::Operator), state.parentOfLast);
     state.last = event.startNode;
     state.parentOfLast = parent;
   }
 
-  void leave(size_t index, size_t parent, ThreadState& state) {
+  void leave(uint32_t index, uint32_t parent, ThreadState& state) {
     const GraphEvent& event = m_graph.events[index];
     if (!event.isNode) return;
     --state.depth;
-    if (state.last) {
-      attribute(m_graph.connect(*state.last, event.endNode, EdgeType::Operator, event.isBlocking), state.parentOfLast);
+    if (state.last != kNone) {
+      attribute(m_graph.connect(state.last, event.endNode, EdgeType::Operator, event.isBlocking), state.parentOfLast);
     }
     if (state.depth == 0) {
-      state.last.reset();
+      state.last = kNone;
       state.lastTop = event.endNode;
     } else {
       state.last = event.endNode;
@@ -196,112 +254,120 @@ class Builder {
     }
   }
 
-  // Launch calls of one stream, of one thread where asked, in order of time.
-  struct Launch {
-    int64_t ts;
-    size_t call;
-  };
-
-  void collectLaunches() {
-    for (size_t i = 0; i < m_rank.calls.size(); ++i) {
-      const Call& call = m_rank.calls[i];
-      if (!call.isQueued || m_workOf[i] == kNone) continue;
-      const int64_t stream = m_rank.work[m_workOf[i]].stream;
-      m_launches[stream].push_back({call.ts, i});
-      m_threadLaunches[{call.thread, stream}].push_back({call.ts, i});
+  // Launch calls of one stream in order of time.
+  using Launches = std::vector<uint32_t>;
+  void sortByTime(Launches& launches) const {
+    sortRuns(launches, [this](uint32_t a, uint32_t b) { return m_rank.calls[a].ts < m_rank.calls[b].ts; });
+  }
+  // The first after the moment.
+  [[nodiscard]] Launches::const_iterator firstAfter(const Launches& launches, int64_t ts) const {
+    return std::partition_point(launches.begin(), launches.end(),
+                                [&](uint32_t call) { return m_rank.calls[call].ts <= ts; });
+  }
+  template <class Take>
+  void forEachLaunch(Take take) const {
+    for (uint32_t i = 0; i < m_rank.calls.size(); ++i) {
+      if (m_rank.calls[i].isQueued && m_workOf[i] != kNone) take(i, m_rank.work[m_workOf[i]].stream);
     }
-    const auto earlier = [](const Launch& a, const Launch& b) { return a.ts < b.ts; };
-    for (auto& [stream, list] : m_launches) std::stable_sort(list.begin(), list.end(), earlier);
-    for (auto& [stream, list] : m_threadLaunches) std::stable_sort(list.begin(), list.end(), earlier);
   }
 
   // By correlation id of the call that recorded an event: the launch before it on the event's stream.
   void findRecordedLaunches() {
-    collectLaunches();
     std::unordered_map<int64_t, int64_t> streams;
-    for (const std::vector<Work>* waits : {&m_rank.work, &m_rank.deviceWaits}) {
-      for (const Work& wait : *waits) {
+    for (const std::vector<Work>* list : {&m_rank.work, &m_rank.deviceWaits}) {
+      for (const Work& work : *list) {
+        if (work.kind != WorkKind::Wait) continue;
+        const Wait& wait = waitOf(work);
         if (wait.recordedCall && wait.recordedStream) streams.emplace(*wait.recordedCall, *wait.recordedStream);
       }
     }
     if (streams.empty()) return;
-    for (size_t i = 0; i < m_rank.calls.size(); ++i) {
-      const Call& call = m_rank.calls[i];
+    std::unordered_map<int64_t, Launches> launches;
+    forEachLaunch([&](uint32_t call, int64_t stream) { launches[stream].push_back(call); });
+    for (auto& [stream, list] : launches) sortByTime(list);
+    CallTest isRecord(m_trace, [](std::string_view name) { return name == "cudaEventRecord"; });
+    for (const Call& call : m_rank.calls) {
       const auto stream = streams.find(call.correlation);
-      if (stream == streams.end() || nameOfCall(i) != "cudaEventRecord") continue;
-      const std::vector<Launch>& launches = m_launches[stream->second];
-      const auto after = std::upper_bound(launches.begin(), launches.end(), call.ts,
-                                          [](int64_t ts, const Launch& launch) { return ts < launch.ts; });
-      if (after != launches.begin()) m_recorded[call.correlation] = std::prev(after)->call;
+      if (stream == streams.end() || !isRecord(call.nameId)) continue;
+      const Launches& list = launches[stream->second];
+      const auto after = firstAfter(list, call.ts);
+      if (after != list.begin()) m_recorded[call.correlation] = *std::prev(after);
     }
   }
 
   // By call that makes a stream wait: the next launch of its thread on that stream.
   void findLaunchesAfterWaits() {
-    for (size_t i = 0; i < m_rank.calls.size(); ++i) {
-      const Call& call = m_rank.calls[i];
-      if (m_workOf[i] == kNone || nameOfCall(i) != "cudaStreamWaitEvent") continue;
-      const auto launches = m_threadLaunches.find({call.thread, m_rank.work[m_workOf[i]].stream});
-      if (launches == m_threadLaunches.end()) continue;
-      const auto after = std::upper_bound(launches->second.begin(), launches->second.end(), call.ts,
-                                          [](int64_t ts, const Launch& launch) { return ts < launch.ts; });
-      if (after != launches->second.end()) m_afterWait[i] = after->call;
+    Launches waits;
+    CallTest isWait(m_trace, [](std::string_view name) { return name == "cudaStreamWaitEvent"; });
+    for (uint32_t i = 0; i < m_rank.calls.size(); ++i) {
+      if (m_workOf[i] != kNone && isWait(m_rank.calls[i].nameId)) waits.push_back(i);
+    }
+    if (waits.empty()) return;
+    std::map<std::pair<ThreadId, int64_t>, Launches> launches;
+    forEachLaunch([&](uint32_t call, int64_t stream) {
+      launches[{m_rank.calls[call].thread, stream}].push_back(call);
+    });
+    for (auto& [place, list] : launches) sortByTime(list);
+    for (const uint32_t wait : waits) {
+      const Call& call = m_rank.calls[wait];
+      const Launches& list = launches[{call.thread, m_rank.work[m_workOf[wait]].stream}];
+      const auto after = firstAfter(list, call.ts);
+      if (after != list.end()) m_afterWait[wait] = *after;
     }
   }
 
   // In order of start, waits in order of end.
   [[nodiscard]] std::vector<Item> itemsOfStreams() const {
     std::vector<Item> items;
-    for (size_t i = 0; i < m_rank.work.size(); ++i) {
+    items.reserve(m_rank.work.size());
+    for (uint32_t i = 0; i < m_rank.work.size(); ++i) {
       if (m_eventOfWork[i] == kNone) continue;
       const Work& work = m_rank.work[i];
-      items.push_back({&work, i, work.kind == WorkKind::Wait ? work.end() : work.ts});
+      items.push_back({work.kind == WorkKind::Wait ? work.end() : work.ts, i, kNone});
     }
-    for (const Work& wait : m_rank.deviceWaits) {
-      const bool counts = wait.wait == kEventSync || wait.wait == kContextSync;
-      if (counts && wait.dur > 0 && isInPeriod(wait.ts)) items.push_back({&wait, kNone, wait.end()});
+    for (uint32_t i = 0; i < m_rank.deviceWaits.size(); ++i) {
+      const Work& wait = m_rank.deviceWaits[i];
+      const int64_t kind = waitOf(wait).kind;
+      const bool counts = kind == kEventSync || kind == kContextSync;
+      if (counts && wait.dur > 0 && isInPeriod(wait.ts)) items.push_back({wait.end(), kNone, i});
     }
-    std::vector<double> times;
-    for (const Item& item : items) times.push_back(static_cast<double>(item.sortBy));
-    std::vector<Item> sorted;
-    for (const size_t index : sortOrder(times)) sorted.push_back(items[index]);
-    return sorted;
+    return items;
   }
 
-  void addStreams() {
+  void findQueueLengths() {
     m_queueAtCall.assign(m_rank.calls.size(), -1);
     m_queueAtWork.assign(m_rank.work.size(), -1);
     for (const QueuePoint& point : queueSeries(m_rank)) {
       (point.by > 0 ? m_queueAtCall : m_queueAtWork)[point.event] = point.length;
     }
-    for (const Item& item : itemsOfStreams()) {
-      if (item.work->kind == WorkKind::Wait) {
-        addWait(item);
+  }
+
+  void addStreams() {
+    for (const Item& item : m_items) {
+      if (item.work != kNone && m_rank.work[item.work].kind != WorkKind::Wait) {
+        addKernel(item.work);
       } else {
-        addKernel(item.index);
+        addWait(item);
       }
     }
   }
 
-  [[nodiscard]] size_t callOf(const Item& item) const {
-    if (item.index != kNone) return m_callOf[item.index];
-    return m_callOfWait[static_cast<size_t>(item.work - m_rank.deviceWaits.data())];
-  }
-
-  void synchronize(uint32_t gpuNode, size_t call) {
+  void synchronize(uint32_t gpuNode, uint32_t call) {
     const GraphEvent* waiting = eventOfCall(call);
-    if (waiting) m_graph.connect(gpuNode, waiting->endNode, EdgeType::Synchronization);
+    if (waiting) m_graph.synchronize(gpuNode, waiting->endNode);
   }
 
   void addWait(const Item& item) {
-    const int64_t kind = item.work->wait;
-    const size_t call = callOf(item);
+    const Work& work = item.work == kNone ? m_rank.deviceWaits[item.wait] : m_rank.work[item.work];
+    const Wait& wait = waitOf(work);
+    const int64_t kind = wait.kind;
+    const uint32_t call = item.work == kNone ? m_callOfWait[item.wait] : m_callOf[item.work];
     if (kind == kEventSync || kind == kStreamWaitEvent) {
-      const auto recorded = item.work->recordedCall ? m_recorded.find(*item.work->recordedCall) : m_recorded.end();
+      const auto recorded = wait.recordedCall ? m_recorded.find(*wait.recordedCall) : m_recorded.end();
       if (recorded == m_recorded.end()) return;
-      const size_t source = m_workOf[recorded->second];
+      const uint32_t source = m_workOf[recorded->second];
       if (kind == kEventSync) {
-        if (const GraphEvent* work = eventOfWork(source)) synchronize(work->endNode, call);
+        if (const GraphEvent* before = eventOfWork(source)) synchronize(before->endNode, call);
       } else if (const auto next = m_afterWait.find(call); next != m_afterWait.end()) {
         m_waitsFor[m_workOf[next->second]] = source;
       }
@@ -309,12 +375,12 @@ class Builder {
     }
     if (kind == kContextSync) {
       for (const int64_t stream : m_streamOrder) synchronize(m_last.at(stream), call);
-    } else if (const auto last = m_last.find(item.work->stream); kind == kStreamSync && last != m_last.end()) {
+    } else if (const auto last = m_last.find(work.stream); kind == kStreamSync && last != m_last.end()) {
       synchronize(last->second, call);
     }
   }
 
-  void addKernel(size_t index) {
+  void addKernel(uint32_t index) {
     const Work& work = m_rank.work[index];
     const GraphEvent& event = m_graph.events[m_eventOfWork[index]];
     attribute(m_graph.connect(event.startNode, event.endNode, EdgeType::Operator), kNone);
@@ -326,7 +392,7 @@ class Builder {
     }
     const auto last = m_last.find(work.stream);
     const auto before = [&](int64_t ts) { return last == m_last.end() || m_graph.nodes[last->second].ts < ts; };
-    const size_t call = m_callOf[index];
+    const uint32_t call = m_callOf[index];
     const int64_t launch = call == kNone ? 0 : m_rank.calls[call].ts;
     const bool isDelayed = call != kNone && m_queueAtCall[call] == 1 && m_queueAtWork[index] == 0 && before(launch) &&
                            (!source || source->end < launch);
@@ -343,29 +409,26 @@ class Builder {
   }
 
   Trace& m_trace;
-  const Run& m_run;
   const Rank& m_rank;
-  const std::vector<HostEvent>& m_host;
+  const HostEvents& m_host;
   Period m_period;
   CriticalGraph m_graph;
-  std::vector<size_t> m_callOf, m_workOf, m_callOfWait;  // calls and work that are linked
-  std::vector<size_t> m_eventOfCall, m_eventOfWork;      // of the graph
-  std::map<ThreadId, std::vector<size_t>> m_threads;     // events of the graph
-  std::map<int64_t, std::vector<Launch>> m_launches;     // by stream
-  std::map<std::pair<ThreadId, int64_t>, std::vector<Launch>> m_threadLaunches;
-  std::unordered_map<int64_t, size_t> m_recorded;     // correlation id of the recording call: launch call
-  std::unordered_map<size_t, size_t> m_afterWait;     // call that makes a stream wait: launch call
-  std::unordered_map<size_t, size_t> m_waitsFor;      // work: the work of another stream that it waits for
-  std::vector<int64_t> m_queueAtCall, m_queueAtWork;  // length of the stream's queue; -1: not told
-  std::unordered_map<int64_t, uint32_t> m_last;       // by stream: the end of its last work so far
+  std::vector<uint32_t> m_callOf, m_workOf, m_callOfWait;  // calls and work that are linked
+  std::vector<uint32_t> m_eventOfCall, m_eventOfWork;      // of the graph
+  std::map<ThreadId, std::vector<uint32_t>> m_threads;     // events of the graph
+  std::vector<Item> m_items;                               // of the streams
+  std::unordered_map<int64_t, uint32_t> m_recorded;        // correlation id of the recording call: launch call
+  std::unordered_map<uint32_t, uint32_t> m_afterWait;      // call that makes a stream wait: launch call
+  std::unordered_map<uint32_t, uint32_t> m_waitsFor;       // work: the work of another stream that it waits for
+  std::vector<int64_t> m_queueAtCall, m_queueAtWork;       // length of the stream's queue; -1: not told
+  std::unordered_map<int64_t, uint32_t> m_last;            // by stream: the end of its last work so far
   std::vector<int64_t> m_streamOrder;
 };
 
 }  // namespace
 
-CriticalGraph buildGraph(Trace& trace, const Run& run, const Rank& rank, const std::vector<HostEvent>& host,
-                         Period period) {
-  return Builder(trace, run, rank, host, period).build();
+Result<CriticalGraph> buildGraph(Trace& trace, const Rank& rank, const HostEvents& host, Period period) {
+  return Builder(trace, rank, host, period).build();
 }
 
 }  // namespace plumb::hta

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What HolisticTraceAnalysis keeps of a rank's threads: operators, annotations, Python functions and API calls.
 #pragma once
+#include <array>
+#include <functional>
+#include <limits>
+#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "analyzer/analyses/hta/hta_trace.h"
 
@@ -17,6 +20,29 @@ struct HostEvent {
   std::optional<size_t> call;  // index into Rank::calls
 };
 
+// Reads the host events of one rank after another. Where there are several, each costs its own rows only, as far as
+// they stand together in the file.
+class HostEvents {
+ public:
+  [[nodiscard]] static Result<HostEvents> open(Trace& trace, const Run& run);
+  // In an order that has the outer one first of those of one time: annotations, Python functions, operators, calls.
+  [[nodiscard]] Status forEach(const Rank& rank, const std::function<void(const HostEvent&)>& take) const;
+  [[nodiscard]] size_t count(const Rank& rank) const;  // about how many, for a vector to reserve
+
+ private:
+  static constexpr size_t kTableCount = 3;
+  struct Rows {
+    int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();  // ids
+    [[nodiscard]] bool isEmpty() const { return last < first; }
+  };
+  explicit HostEvents(Trace& trace) : m_trace(&trace) {}
+  [[nodiscard]] Status findRows(size_t table);
+  Trace* m_trace;
+  bool m_isLimited = false;
+  std::map<ProcessId, std::array<Rows, kTableCount>> m_rows;
+  std::array<int64_t, kTableCount> m_counts{};
+};
+
 // What part of the trace an analysis is about, in its terms: the instance-th range whose name contains the annotation.
 struct Annotation {
   std::string name;
@@ -26,9 +52,6 @@ struct Annotation {
 struct Period {
   int64_t start = 0, end = 0;  // us; both belong to it
 };
-
-// In an order that has the outer one first of those of one time: annotations, Python functions, operators, calls.
-[[nodiscard]] Result<std::vector<HostEvent>> loadHostEvents(Trace& trace, const Rank& rank);
 
 // None: the rank has no such range, or not so many.
 [[nodiscard]] Result<std::optional<Period>> annotatedPeriod(Trace& trace, const Rank& rank,

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
+#include "analyzer/analyses/hta/hta_sort.h"
 #include "analyzer/intervals/gallop.h"
+#include "analyzer/intervals/sort_runs.h"
 
 namespace plumb::hta {
 
@@ -38,32 +40,36 @@ std::vector<LaunchRow> launchStatistics(const Rank& rank) {
 }
 
 std::vector<QueuePoint> queueSeries(const Rank& rank) {
-  std::unordered_set<int64_t> queued;
-  std::unordered_map<int64_t, std::vector<int64_t>> streams;  // by correlation id
-  for (const Work& work : rank.work) streams[work.correlation].push_back(work.stream);
+  struct Place {
+    int64_t correlation;
+    uint32_t work;
+  };
+  const auto comesBefore = [](const Place& a, const Place& b) { return a.correlation < b.correlation; };
+  std::vector<Place> places;
+  places.reserve(rank.work.size());
+  for (const Work& work : rank.work) places.push_back({work.correlation, static_cast<uint32_t>(places.size())});
+  sortRuns(places, comesBefore);
+  std::vector<bool> isQueued(rank.work.size());
   std::vector<QueuePoint> changes;
+  changes.reserve(rank.work.size() * 2);
+  size_t hint = 0;
   for (size_t i = 0; i < rank.calls.size(); ++i) {
     const Call& call = rank.calls[i];
     if (!call.isQueued) continue;
-    const auto mine = streams.find(call.correlation);
-    if (mine == streams.end()) continue;
-    queued.insert(call.correlation);
-    for (const int64_t stream : mine->second) changes.push_back({stream, call.ts, 1, i, 0});
+    hint = partitionPointNear(places, hint, [&](const Place& one) { return one.correlation < call.correlation; });
+    for (size_t at = hint; at < places.size() && places[at].correlation == call.correlation; ++at) {
+      isQueued[places[at].work] = true;
+      changes.push_back({rank.work[places[at].work].stream, call.ts, 1, static_cast<uint32_t>(i), 0});
+    }
   }
   for (size_t i = 0; i < rank.work.size(); ++i) {
     const Work& work = rank.work[i];
-    if (queued.count(work.correlation)) changes.push_back({work.stream, work.ts, -1, i, 0});
+    if (isQueued[i]) changes.push_back({work.stream, work.ts, -1, static_cast<uint32_t>(i), 0});
   }
-  std::vector<double> times;
-  for (const QueuePoint& change : changes) times.push_back(static_cast<double>(change.time));
-  std::vector<QueuePoint> points;
-  points.reserve(changes.size());
+  sortAsNumpy(changes, [](const QueuePoint& change) { return change.time; });
   std::unordered_map<int64_t, int64_t> lengths;
-  for (const size_t index : sortOrder(times)) {
-    points.push_back(changes[index]);
-    points.back().length = lengths[points.back().stream] += points.back().by;
-  }
-  return points;
+  for (QueuePoint& change : changes) change.length = lengths[change.stream] += change.by;
+  return changes;
 }
 
 std::vector<QueueRow> queueLengths(const Rank& rank) {
@@ -90,22 +96,21 @@ std::map<std::string, Description> memoryBandwidths(const Run& run, const Rank& 
   struct Change {
     int64_t time;
     double bandwidth;
-    std::string kind;
+    std::string_view kind;
   };
   std::vector<Change> changes;
   for (const double sign : {1.0, -1.0}) {
     for (const Work& work : rank.work) {
       if (work.type != KernelType::Memory) continue;
-      const std::string& name = run.names[work.name];
+      const std::string_view name = run.names[work.name];
       const int64_t end = work.ts + (work.dur == 0 ? 1 : work.dur);
       changes.push_back({sign > 0 ? work.ts : end, sign * work.bandwidth,
                          name.substr(0, 6) == "Memset" ? "Memset" : name.substr(0, kKindLength)});
     }
   }
-  std::vector<double> times;
-  for (const Change& change : changes) times.push_back(static_cast<double>(change.time));
-  std::map<std::string, std::vector<double>> series;
-  for (const size_t index : sortOrder(times)) series[changes[index].kind].push_back(changes[index].bandwidth);
+  sortAsNumpy(changes, [](const Change& change) { return change.time; });
+  std::map<std::string_view, std::vector<double>> series;
+  for (const Change& change : changes) series[change.kind].push_back(change.bandwidth);
   std::map<std::string, Description> result;
   for (const auto& [name, points] : series) {
     std::vector<double> values;

@@ -20,8 +20,8 @@ struct LaunchRow {
 
 struct QueuePoint {
   int64_t stream = 0, time = 0;
-  int by = 0;          // +1: a launch call; -1: the work that it launched begins
-  size_t event = 0;    // index into the rank's calls, or its work
+  int32_t by = 0;      // +1: a launch call; -1: the work that it launched begins
+  uint32_t event = 0;  // index into the rank's calls, or its work
   int64_t length = 0;  // of the stream's queue from then on
 };
 [[nodiscard]] std::vector<QueuePoint> queueSeries(const Rank& rank);  // in order of time

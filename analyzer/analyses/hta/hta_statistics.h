@@ -16,8 +16,4 @@ struct Description {
 [[nodiscard]] Description describe(std::vector<double> values);  // at least one
 [[nodiscard]] double quantile(const std::vector<double>& sorted, double q);
 [[nodiscard]] double rounded(double value, int digits);  // half to even
-// The order in which sort_values(by=…) leaves rows: numpy's quicksort in its plain form, which does not keep equal
-// values in order (median of three, insertion below 17 values). Indices into values.
-[[nodiscard]] std::vector<size_t> sortOrder(const std::vector<double>& values);
-
 }  // namespace plumb::hta

@@ -85,7 +85,7 @@ using KernelKey = std::pair<int64_t, size_t>;  // stream, name
 
 class Finder {
  public:
-  Finder(Trace& trace, const Run& run) : m_trace(trace), m_run(run) {}
+  Finder(Trace& trace, const Run& run, const HostEvents& host) : m_trace(trace), m_run(run), m_host(host) {}
 
   Result<std::vector<LateStart>> find() {
     for (const Rank& rank : m_run.ranks) m_kept.insert(rank.steps.begin(), rank.steps.end());
@@ -124,15 +124,13 @@ class Finder {
     auto iterations = loadIterations(m_trace, rank);
     if (!iterations.ok()) return iterations.error();
     const IterationMap steps(iterations.value(), m_kept);
-    auto host = loadHostEvents(m_trace, rank);
-    if (!host.ok()) return host.error();
     std::unordered_map<int64_t, int64_t> ofCall;  // by correlation id: the last call's
     const auto note = [&](int64_t iteration, int64_t start, int64_t end) {
       m_iterations.insert(iteration);
       m_first = std::min(m_first, start);
       m_last = std::max(m_last, end);
     };
-    for (const HostEvent& event : host.value()) {
+    const Status read = m_host.forEach(rank, [&](const HostEvent& event) {
       const auto iteration = steps.at(event.ts);
       if (event.call) {
         const int64_t correlation = rank.calls[*event.call].correlation;
@@ -140,7 +138,8 @@ class Finder {
         if (!iteration) ofCall.erase(correlation);
       }
       if (iteration) note(*iteration, event.ts, event.ts + event.dur);
-    }
+    });
+    if (!read.ok()) return read;
     for (const Work& work : rank.work) {
       const auto call = ofCall.find(work.correlation);
       if (call == ofCall.end() || work.stream <= 0) continue;
@@ -209,6 +208,7 @@ class Finder {
 
   Trace& m_trace;
   const Run& m_run;
+  const HostEvents& m_host;
   std::set<int64_t> m_kept, m_iterations;
   int64_t m_first = std::numeric_limits<int64_t>::max(), m_last = std::numeric_limits<int64_t>::min();
   double m_meanStep = 0;  // us
@@ -222,7 +222,9 @@ Result<std::vector<LateStart>> findStragglers(Trace& trace, const Filter& filter
   times.rank.reset();
   auto run = load(trace, times);
   if (!run.ok()) return run.error();
-  return Finder(trace, run.value()).find();
+  auto host = HostEvents::open(trace, run.value());
+  if (!host.ok()) return host.error();
+  return Finder(trace, run.value(), host.value()).find();
 }
 
 }  // namespace plumb::hta

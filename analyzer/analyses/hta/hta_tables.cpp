@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "analyzer/analyses/hta/hta_breakdown.h"
@@ -86,16 +87,20 @@ AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
-AnalysisRows launchRows(Trace& trace, const Filter& filter) {
+AnalysisStore launches(Trace& trace, const Filter& filter) {
   constexpr int64_t kLongCall = 50, kLongDelay = 100;  // us
   auto run = hta::load(trace, filter);
   if (!run.ok()) return run.error();
-  std::vector<CellRow> rows;
+  RowStore rows;
   for (const hta::Rank& rank : run.value().ranks) {
     for (const hta::LaunchRow& launch : hta::launchStatistics(rank)) {
-      rows.push_back({cell(rank.rank), launch.correlation, launch.cpu, launch.gpu, launch.delay,
-                      int64_t{launch.cpu <= kLongCall && launch.gpu < launch.cpu}, int64_t{launch.cpu > kLongCall},
-                      int64_t{launch.delay > kLongDelay}});
+      rows.startRow();
+      rows.add(cell(rank.rank));
+      for (const int64_t value : {launch.correlation, launch.cpu, launch.gpu, launch.delay,
+                                  int64_t{launch.cpu <= kLongCall && launch.gpu < launch.cpu},
+                                  int64_t{launch.cpu > kLongCall}, int64_t{launch.delay > kLongDelay}}) {
+        rows.addInteger(value);
+      }
     }
   }
   return rows;
@@ -187,17 +192,21 @@ AnalysisRows criticalPathRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
-AnalysisRows criticalEdgeRows(Trace& trace, const Filter& filter) {
+AnalysisStore criticalEdges(Trace& trace, const Filter& filter) {
   auto paths = loadPaths(trace, filter);
   if (!paths.ok()) return paths.error();
-  std::vector<CellRow> rows;
+  RowStore rows;
+  const auto addText = [&](std::string_view text) { text.empty() ? rows.addNull() : rows.addText(text); };
   for (const hta::CriticalPath& path : paths.value()) {
     int64_t position = 0;
     for (const hta::PathEdge& edge : path.edges) {
-      const bool hasName = !edge.name.empty();
-      rows.push_back({cell(path.rank), position++, textCell(hta::nameOf(edge.type)), edge.time,
-                      hasName ? Cell(edge.name) : Cell(nullptr),
-                      *edge.boundBy != 0 ? textCell(edge.boundBy) : Cell(nullptr)});
+      rows.startRow();
+      rows.add(cell(path.rank));
+      rows.addInteger(position++);
+      addText(hta::nameOf(edge.type));
+      rows.addInteger(edge.time);
+      addText(path.nameOf(edge));
+      addText(hta::nameOf(edge.boundBy));
     }
   }
   return rows;
@@ -235,7 +244,7 @@ constexpr AnalysisTable kTables[] = {
     {"hta_launch_stats",
      "rank INTEGER, correlation INTEGER, cpu_duration_us INTEGER, gpu_duration_us INTEGER, launch_delay_us INTEGER,"
      " short_kernel INTEGER, runtime_outlier INTEGER, launch_delay_outlier INTEGER",
-     launchRows},
+     nullptr, launches},
     {"hta_queue_length",
      "rank INTEGER, stream INTEGER, points INTEGER, mean REAL, std REAL, min REAL, p25 REAL, p50 REAL, p75 REAL,"
      " max REAL, blocked_us INTEGER",
@@ -253,7 +262,8 @@ constexpr AnalysisTable kTables[] = {
      " path_edges INTEGER, graph_nodes INTEGER, graph_edges INTEGER, note TEXT",
      criticalPathRows},
     {"hta_critical_path_edges",
-     "rank INTEGER, position INTEGER, type TEXT, duration_us INTEGER, name TEXT, bound_by TEXT", criticalEdgeRows},
+     "rank INTEGER, position INTEGER, type TEXT, duration_us INTEGER, name TEXT, bound_by TEXT", nullptr,
+     criticalEdges},
 };
 
 }  // namespace

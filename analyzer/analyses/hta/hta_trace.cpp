@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 
+#include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/intervals/gallop.h"
+#include "analyzer/intervals/sort_runs.h"
+#include "analyzer/trace/row_scan.h"
 
 namespace plumb::hta {
 namespace {
@@ -21,10 +25,6 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 
 int64_t floorToUs(int64_t ns) { return ns >= 0 ? ns / 1000 : -((999 - ns) / 1000); }
 int64_t ceilToUs(int64_t ns) { return -floorToUs(-ns); }
-
-std::optional<double> optionalReal(const Statement& row, int column) {
-  return row.isNull(column) ? std::nullopt : std::optional(row.real(column));
-}
 
 class Loader {
  public:
@@ -60,66 +60,96 @@ class Loader {
   [[nodiscard]] Microseconds rounded(int64_t startNs, int64_t durationNs) const {
     return hta::rounded(m_trace, startNs, durationNs);
   }
-  Rank* rankOf(ProcessId process) {
-    const auto found = m_rankOf.find(process);
-    return found == m_rankOf.end() ? nullptr : &m_run.ranks[found->second];
+  Rank* rankOf(ProcessId process) {  // neighbours in the file are mostly of one process
+    if (m_last == nullptr || m_last->process != process) {
+      const auto found = m_rankOf.find(process);
+      m_last = found == m_rankOf.end() ? nullptr : &m_run.ranks[found->second];
+    }
+    return m_last;
   }
-  size_t nameOf(const std::string& name) {
-    const auto [known, isNew] = m_names.emplace(name, m_run.names.size());
-    if (isNew) m_run.names.push_back(name);
-    return known->second;
-  }
-
   struct Name {
-    size_t index = 0;  // into Run::names
+    uint32_t index = 0;  // into Run::names
     KernelType type = KernelType::Other;
   };
-  Name nameOf(StringId id) {  // each text is looked at once
-    const auto [known, isNew] = m_namesById.emplace(id, Name());
+  Name nameOf(const std::string& name) {
+    const auto [known, isNew] = m_names.emplace(name, Name{static_cast<uint32_t>(m_run.names.size())});
     if (isNew) {
-      const std::string text(m_trace.text(id));
-      known->second = {nameOf(text), kernelTypeOf(text)};
+      known->second.type = kernelTypeOf(name);
+      m_run.names.push_back(name);
     }
     return known->second;
   }
-
-  // Null, when it does not count; stream -1, when it bears none.
-  Work* add(Statement& row, WorkKind kind, const std::string& name, double bytes,
-            std::optional<double> bandwidth = std::nullopt) {
-    return add(row, kind, Name{nameOf(name), kernelTypeOf(name)}, bytes, bandwidth);
+  Name nameOf(StringId id) {  // each text is looked at once
+    const auto [known, isNew] = m_namesById.emplace(id, Name());
+    if (isNew) known->second = nameOf(std::string(m_trace.text(id)));
+    return known->second;
   }
-  Work* add(Statement& row, WorkKind kind, Name name, double bytes, std::optional<double> bandwidth = std::nullopt) {
-    Rank* rank = rankOf(row.id<ProcessId>(0));
-    if (!rank || !isUsableTime(row.integer(3), row.integer(4))) return nullptr;
-    if (!m_kept.keepsOnGpu(rank->process, row.time(3))) return nullptr;
-    const bool bearsStream = !row.isNull(1) && row.integer(1) >= 0;
+
+  struct Event {
+    ProcessId process;
+    int64_t correlation, startNs, durationNs;
+  };
+  // Null, when it does not count. Without a stream only a wait does.
+  Work* add(const Event& event, std::optional<int64_t> stream, WorkKind kind, Name name) {
+    Rank* rank = rankOf(event.process);
+    if (!rank || !isUsableTime(event.startNs, event.durationNs)) return nullptr;
+    if (!m_kept.keepsOnGpu(rank->process, TimePoint(event.startNs))) return nullptr;
+    const bool bearsStream = stream && *stream >= 0;
     if (!bearsStream && kind != WorkKind::Wait) return nullptr;
-    const Microseconds time = rounded(row.integer(3), row.integer(4));
+    const Microseconds time = rounded(event.startNs, event.durationNs);
     Work& work = (bearsStream ? rank->work : rank->deviceWaits).emplace_back();
     work.ts = time.ts;
     work.dur = time.dur;
-    work.stream = bearsStream ? row.integer(1) : -1;
-    work.correlation = row.integer(2);
+    work.stream = bearsStream ? *stream : -1;
+    work.correlation = event.correlation;
     work.name = name.index;
     work.type = name.type;
     work.kind = kind;
-    if (bandwidth) {
-      work.bandwidth = *bandwidth;
-    } else if (row.integer(4) > 0) {
-      work.bandwidth = bytes / static_cast<double>(row.integer(4));
-    }
     return &work;
+  }
+  // From columns process, stream, correlation, start and duration.
+  Work* add(const Statement& row, WorkKind kind, Name name) {
+    return add({row.id<ProcessId>(0), row.integer(2), row.integer(3), row.integer(4)}, row.optionalInteger(1), kind,
+               name);
+  }
+  // A copy or set; from columns bytes and bandwidth.
+  void addMove(const Statement& row, WorkKind kind, const std::string& name, int bytes) {
+    Work* work = add(row, kind, nameOf(name));
+    if (!work) return;
+    if (!row.isNull(bytes + 1)) {
+      work->bandwidth = row.real(bytes + 1);
+    } else if (row.integer(4) > 0) {
+      work->bandwidth = row.real(bytes) / static_cast<double>(row.integer(4));
+    }
+  }
+
+  Result<std::unordered_map<StreamId, int64_t>> readStreams() {
+    std::unordered_map<StreamId, int64_t> numbers;
+    auto rows = m_trace.query("SELECT id, number FROM main.stream WHERE number IS NOT NULL");
+    if (!rows.ok()) return rows.error();
+    while (rows.value().next()) numbers.emplace(rows.value().id<StreamId>(0), rows.value().integer(1));
+    if (const Status status = rows.value().status(); !status.ok()) return status.error();
+    return numbers;
+  }
+
+  Status readKernels() {
+    const auto streams = readStreams();
+    if (!streams.ok()) return streams.error();
+    if (m_kept.keepsAll()) {
+      const size_t count = rowsPerPart(m_trace, "main.kernel", m_run.ranks.size());
+      for (Rank& rank : m_run.ranks) rank.work.reserve(count);
+    }
+    return scanRows(m_trace.database(), "process_id, stream_id, correlation, start_ns, duration_ns, name_id",
+                    "main.kernel WHERE flags & 1 = 0", [&](const RowValues& row) {
+                      const auto stream = streams.value().find(row.id<StreamId>(1));
+                      if (stream == streams.value().end()) return;
+                      add({row.id<ProcessId>(0), row.integer(2), row.integer(3), row.integer(4)}, stream->second,
+                          WorkKind::Kernel, nameOf(row.id<StringId>(5)));
+                    });
   }
 
   Status readWork() {
-    auto kernels = m_trace.query(
-        "SELECT k.process_id, s.number, k.correlation, k.start_ns, k.duration_ns, k.name_id FROM main.kernel k"
-        " JOIN main.stream s ON s.id = k.stream_id WHERE k.flags & 1 = 0 ORDER BY k.id");
-    if (!kernels.ok()) return kernels.error();
-    while (kernels.value().next()) {
-      add(kernels.value(), WorkKind::Kernel, nameOf(kernels.value().id<StringId>(5)), 0);
-    }
-    if (Status status = kernels.value().status(); !status.ok()) return status;
+    if (Status read = readKernels(); !read.ok()) return read;
     auto copies = m_trace.query(
         "SELECT k.process_id, s.number, k.correlation, k.start_ns, k.duration_ns, k.copy_kind, k.source_kind,"
         " k.target_kind, k.bytes, b.gb_per_s FROM main.memory_copy k JOIN main.stream s ON s.id = k.stream_id"
@@ -127,8 +157,7 @@ class Loader {
     if (!copies.ok()) return copies.error();
     Statement& copy = copies.value();
     while (copy.next()) {
-      add(copy, WorkKind::Copy, copyName(copy.integer(5), copy.integer(6), copy.integer(7)), copy.real(8),
-          optionalReal(copy, 9));
+      addMove(copy, WorkKind::Copy, copyName(copy.integer(5), copy.integer(6), copy.integer(7)), 8);
     }
     if (Status status = copy.status(); !status.ok()) return status;
     auto sets = m_trace.query(
@@ -138,8 +167,7 @@ class Loader {
     if (!sets.ok()) return sets.error();
     Statement& set = sets.value();
     while (set.next()) {
-      add(set, WorkKind::Set, "Memset (" + std::string(memoryName(set.integer(5))) + ")", set.real(6),
-          optionalReal(set, 7));
+      addMove(set, WorkKind::Set, "Memset (" + std::string(memoryName(set.integer(5))) + ")", 6);
     }
     return set.status();
   }
@@ -159,11 +187,12 @@ class Loader {
     if (!waits.ok()) return waits.error();
     while (waits.value().next()) {
       const int64_t kind = waits.value().integer(5);
-      Work* wait = add(waits.value(), WorkKind::Wait, kNames[kind > 0 && kind < 5 ? static_cast<size_t>(kind) : 0], 0);
-      if (!wait) continue;
-      wait->wait = kind;
-      wait->recordedCall = waits.value().optionalInteger(6);
-      wait->recordedStream = waits.value().optionalInteger(7);
+      const std::string name = kNames[kind > 0 && kind < 5 ? static_cast<size_t>(kind) : 0];
+      Work* work = add(waits.value(), WorkKind::Wait, nameOf(name));
+      if (!work) continue;
+      std::vector<Wait>& told = rankOf(waits.value().id<ProcessId>(0))->waits;
+      work->wait = static_cast<uint32_t>(told.size());
+      told.push_back({kind, waits.value().optionalInteger(6), waits.value().optionalInteger(7)});
     }
     return waits.value().status();
   }
@@ -178,26 +207,25 @@ class Loader {
       bool isLaunch, isQueued;
     };
     std::unordered_map<StringId, Known> names;
-    auto calls = m_trace.query(
-        "SELECT process_id, correlation, start_ns, duration_ns, name_id, thread_id FROM main.api_call"
-        " ORDER BY id");
-    if (!calls.ok()) return calls.error();
-    Statement& row = calls.value();
-    while (row.next()) {
-      Rank* rank = rankOf(row.id<ProcessId>(0));
-      if (!rank || !isUsableTime(row.integer(2), row.integer(3))) continue;
-      if (!m_kept.keepsOnHost(rank->process, row.time(2))) continue;
-      auto name = names.find(row.id<StringId>(4));
-      if (name == names.end()) {
-        const std::string text(m_trace.text(row.id<StringId>(4)));
-        const Known known{kLaunches.count(text) > 0, kQueued.count(text) > 0};
-        name = names.emplace(row.id<StringId>(4), known).first;
-      }
-      const Microseconds time = rounded(row.integer(2), row.integer(3));
-      rank->calls.push_back({time.ts, time.dur, row.integer(1), row.id<ThreadId>(5), row.id<StringId>(4),
-                             name->second.isLaunch, name->second.isQueued});
+    if (m_kept.keepsAll()) {
+      const size_t count = rowsPerPart(m_trace, "main.api_call", m_run.ranks.size());
+      for (Rank& rank : m_run.ranks) rank.calls.reserve(count);
     }
-    return row.status();
+    return scanRows(m_trace.database(), "process_id, correlation, start_ns, duration_ns, name_id, thread_id",
+                    "main.api_call", [&](const RowValues& row) {
+                      Rank* rank = rankOf(row.id<ProcessId>(0));
+                      if (!rank || !isUsableTime(row.integer(2), row.integer(3))) return;
+                      if (!m_kept.keepsOnHost(rank->process, row.time(2))) return;
+                      auto name = names.find(row.id<StringId>(4));
+                      if (name == names.end()) {
+                        const std::string text(m_trace.text(row.id<StringId>(4)));
+                        const Known known{kLaunches.count(text) > 0, kQueued.count(text) > 0};
+                        name = names.emplace(row.id<StringId>(4), known).first;
+                      }
+                      const Microseconds time = rounded(row.integer(2), row.integer(3));
+                      rank->calls.push_back({time.ts, time.dur, row.integer(1), row.id<ThreadId>(5),
+                                             row.id<StringId>(4), name->second.isLaunch, name->second.isQueued});
+                    });
   }
 
   // The copies of the ranges that the profiler draws on the GPU count too. Steps of another name are what an export for
@@ -255,16 +283,20 @@ class Loader {
     };
     std::array<std::pair<int64_t, int64_t>, 4> kinds{};  // section and last correlation id of each kind
     std::vector<Key> keys;
+    keys.reserve(work.size());
     for (size_t i = 0; i < work.size(); ++i) {
       auto& [section, last] = kinds[static_cast<size_t>(work[i].kind)];
       if (work[i].correlation < last) ++section;
       last = work[i].correlation;
       keys.push_back({section, last, i});
     }
-    std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
-      return std::tie(a.section, a.correlation, a.index) < std::tie(b.section, b.correlation, b.index);
-    });
+    const auto comesBefore = [](const Key& a, const Key& b) {
+      return std::tie(a.section, a.correlation) < std::tie(b.section, b.correlation);
+    };
+    if (std::ranges::is_sorted(keys, comesBefore)) return;
+    sortRuns(keys, comesBefore);
     std::vector<Work> sorted;
+    sorted.reserve(work.size());
     for (const Key& key : keys) sorted.push_back(work[key.index]);
     work = std::move(sorted);
   }
@@ -285,7 +317,7 @@ class Loader {
       hint =
           partitionPointNear(starts, hint, [&](const Start& start) { return start.correlation <= work.correlation; });
       const bool isLaunched = hint > 0 && starts[hint - 1].correlation == work.correlation;
-      work.launch = isLaunched ? std::optional(starts[hint - 1].ts) : rank.firstEvent;
+      work.launch = isLaunched ? starts[hint - 1].ts : rank.firstEvent.value_or(kNoLaunch);
     }
   }
 
@@ -297,16 +329,35 @@ class Loader {
     } else {
       std::erase_if(rank.calls, [&](const Call& call) { return call.ts >= last->second; });
     }
-    std::unordered_map<int64_t, int64_t> calls;
-    for (const Call& call : rank.calls) ++calls[call.correlation];
-    for (std::vector<Work>* list : {&rank.work, &rank.deviceWaits}) {
-      std::vector<Work> kept;
-      for (const Work& work : *list) {
-        const auto count = calls.find(work.correlation);
-        for (int64_t i = count == calls.end() ? 0 : count->second; i > 0; --i) kept.push_back(work);
-      }
-      *list = std::move(kept);
+    std::vector<int64_t> launched;
+    launched.reserve(rank.calls.size());
+    for (const Call& call : rank.calls) launched.push_back(call.correlation);
+    sortRuns(launched, std::less<>());
+    for (std::vector<Work>* list : {&rank.work, &rank.deviceWaits}) keepLaunched(*list, launched);
+  }
+
+  // Once for each call of its correlation id.
+  static void keepLaunched(std::vector<Work>& list, const std::vector<int64_t>& launched) {
+    size_t hint = 0, kept = 0;
+    std::vector<std::pair<size_t, size_t>> again;  // place in the kept list, further calls
+    for (const Work& work : list) {
+      hint = partitionPointNear(launched, hint, [&](int64_t correlation) { return correlation < work.correlation; });
+      size_t count = 0;
+      while (hint + count < launched.size() && launched[hint + count] == work.correlation) ++count;
+      if (count == 0) continue;
+      if (count > 1) again.emplace_back(kept, count - 1);
+      list[kept++] = work;
     }
+    list.resize(kept);
+    if (again.empty()) return;
+    std::vector<Work> repeated;
+    size_t next = 0;
+    for (const auto& [place, more] : again) {
+      for (; next <= place; ++next) repeated.push_back(list[next]);
+      repeated.insert(repeated.end(), more, list[place]);
+    }
+    repeated.insert(repeated.end(), list.begin() + static_cast<std::ptrdiff_t>(next), list.end());
+    list = std::move(repeated);
   }
 
   static std::string_view memoryName(int64_t kind) {
@@ -335,7 +386,8 @@ class Loader {
   const EventFilter& m_kept;
   Run m_run;
   std::unordered_map<ProcessId, size_t> m_rankOf;
-  std::unordered_map<std::string, size_t> m_names;
+  Rank* m_last = nullptr;
+  std::unordered_map<std::string, Name> m_names;
   std::unordered_map<StringId, Name> m_namesById;
   std::set<std::string> m_stepNames;
   std::map<ProcessId, int64_t> m_lastStep;

@@ -11,6 +11,7 @@
 // 1970 are rounded from the exact value.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,20 +27,26 @@ enum class KernelType : uint8_t { Communication, Memory, Computation, Other };
 
 enum class WorkKind : uint8_t { Kernel, Copy, Set, Wait };
 
+inline constexpr int64_t kNoLaunch = std::numeric_limits<int64_t>::min();
+
 struct Work {
   int64_t ts = 0, dur = 0;  // us
   int64_t stream = 0;
   int64_t correlation = 0;
-  size_t name = 0;  // index into Run::names
+  int64_t launch = kNoLaunch;  // us; start of the launching call, or of the source's first event
+  double bandwidth = 0;        // GB/s of copies and sets: the source's, else bytes / duration
+  uint32_t name = 0;           // index into Run::names
+  uint32_t wait = 0;           // of waits only: index into Rank::waits
   KernelType type = KernelType::Other;
   WorkKind kind = WorkKind::Kernel;
-  double bandwidth = 0;           // GB/s of copies and sets: the source's, else bytes / duration
-  std::optional<int64_t> launch;  // us; start of the launching call, or of the source's first event
-  // Of waits only.
-  int64_t wait = 0;                     // CUpti_ActivitySynchronizationType
+  [[nodiscard]] int64_t end() const { return ts + dur; }
+};
+
+// What is told of a wait.
+struct Wait {
+  int64_t kind = 0;                     // CUpti_ActivitySynchronizationType
   std::optional<int64_t> recordedCall;  // correlation id of the call that recorded the event
   std::optional<int64_t> recordedStream;
-  [[nodiscard]] int64_t end() const { return ts + dur; }
 };
 
 struct Call {
@@ -56,6 +63,7 @@ struct Rank {
   std::optional<int64_t> rank;
   std::vector<Work> work;             // in the order of the file
   std::vector<Work> deviceWaits;      // waits that bear no stream, which are left out of work; stream is -1
+  std::vector<Wait> waits;            // of work and deviceWaits
   std::vector<Call> calls;            // in the order of the file
   std::optional<int64_t> firstEvent;  // us; of the source
   std::vector<int64_t> steps;         // numbers of the ProfilerSteps that were kept

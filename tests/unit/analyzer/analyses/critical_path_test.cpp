@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -79,7 +80,8 @@ TEST(ActivityGraph, OtherDurationsGiveTheTimesThatWouldHaveBeen) {
     for (int64_t& duration : durations) duration /= 1 + static_cast<int64_t>(random() % 3);
     int64_t longest = 0;
     for (size_t i = 0; i < made.graph.size(); ++i) longest = std::max(longest, longestTo(made, i, durations));
-    EXPECT_EQ(made.graph.wholeTime([&](size_t i) { return Duration(durations[i]); }), Duration(longest));
+    EXPECT_EQ(ActivitySchedule(made.graph).wholeTime([&](size_t i) { return Duration(durations[i]); }),
+              Duration(longest));
   }
 }
 
@@ -90,7 +92,7 @@ TEST(ActivityGraph, WhatTheRecordingContradictsIsLeftOut) {
   graph.depend(late, early);  // it ended only after the other had begun
   graph.finish();
   EXPECT_EQ(graph.longestPath().size(), 1u);
-  EXPECT_EQ(graph.wholeTime([&](size_t i) { return graph.time(i).length(); }), Duration(30));
+  EXPECT_EQ(ActivitySchedule(graph).wholeTime([&](size_t i) { return graph.time(i).length(); }), Duration(30));
 }
 
 void launchKernel(TraceBuilder& trace, const OneRank& rank, int64_t launchNs, int64_t startNs, int64_t durationNs,
@@ -111,7 +113,7 @@ TEST(CriticalPath, LaunchesKernelsAndAWaitByHand) {
     launchKernel(trace, rank, 200, 215, 100, "c");                                                          // 215-315
   }
   Trace trace = valueOf(Trace::open(file.path()));
-  const CriticalPath path = valueOf(findCriticalPath(trace, {}, true)).value();
+  const CriticalPath path = valueOf(findCriticalPath(trace, {}, PathDetail::WhatIf)).value();
   const auto time = [&](PathCategory category) { return path.byCategory[static_cast<size_t>(category)]; };
   EXPECT_EQ(path.whole, Duration(315));
   EXPECT_EQ(time(PathCategory::Compute), Duration(250));
@@ -143,7 +145,7 @@ TEST(CriticalPath, LeadsThroughTheRankThatCameLast) {
     }
   }
   Trace trace = valueOf(Trace::open(file.path()));
-  const CriticalPath path = valueOf(findCriticalPath(trace, {}, true)).value();
+  const CriticalPath path = valueOf(findCriticalPath(trace, {}, PathDetail::WhatIf)).value();
   const auto time = [&](PathCategory category) { return path.byCategory[static_cast<size_t>(category)]; };
   EXPECT_EQ(path.whole, Duration(600));
   EXPECT_EQ(time(PathCategory::Communication), Duration(80));  // the transfer only
@@ -167,13 +169,52 @@ TEST(CriticalPath, PartsAddUp) {
   Filter step;
   step.step = 2;
   for (const Filter& filter : {Filter{}, step}) {
-    const CriticalPath path = valueOf(findCriticalPath(trace, filter, false)).value();
+    const CriticalPath path = valueOf(findCriticalPath(trace, filter, PathDetail::Segments)).value();
     const Duration sum = std::accumulate(path.byCategory.begin(), path.byCategory.end(), Duration());
     EXPECT_EQ(sum, path.whole);
     Duration segments;
     for (const PathSegment& segment : path.segments) segments += segment.time.length();
     EXPECT_EQ(segments, path.whole);
+    const CriticalPath shares = valueOf(findCriticalPath(trace, filter, PathDetail::Shares)).value();
+    EXPECT_EQ(shares.byCategory, path.byCategory);
+    EXPECT_EQ(shares.exposedCommunicationOnPath, path.exposedCommunicationOnPath);
     EXPECT_LE(path.exposedCommunicationOnPath, path.exposedCommunication);
+  }
+}
+
+TEST(CriticalPath, OfRangesWithTheSameTimesTheInnerOneIsNamed) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addRange(rank.process, rank.thread, 10, 80, "item");
+    trace.addRange(rank.process, rank.thread, 10, 80, "local_scalar");  // called by it
+    trace.addApiCall(rank.process, rank.thread, 0, 5, "cudaMalloc", trace.newCorrelation());
+    trace.addApiCall(rank.process, rank.thread, 95, 5, "cudaFree", trace.newCorrelation());
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const CriticalPath path = valueOf(findCriticalPath(trace, {}, PathDetail::Segments)).value();
+  const auto inner = std::ranges::find(path.segments, "local_scalar", &PathSegment::name);
+  ASSERT_NE(inner, path.segments.end());
+  EXPECT_EQ(inner->time.length(), Duration(80));
+}
+
+// Ranges that load data make host time data loading, whatever else nests in them.
+TEST(CriticalPath, DataLoadingIsToldWithAndWithoutSegments) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addApiCall(rank.process, rank.thread, 0, 10, "cudaMalloc", trace.newCorrelation());
+    trace.addRange(rank.process, rank.thread, 20, 50, "dataloader");
+    trace.addRange(rank.process, rank.thread, 30, 10, "decode");
+    trace.addApiCall(rank.process, rank.thread, 60, 40, "cudaMalloc", trace.newCorrelation());
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  for (const PathDetail detail : {PathDetail::Shares, PathDetail::Segments}) {
+    const CriticalPath path = valueOf(findCriticalPath(trace, {}, detail)).value();
+    EXPECT_EQ(path.byCategory[static_cast<size_t>(PathCategory::DataLoading)], Duration(50));
+    EXPECT_EQ(path.byCategory[static_cast<size_t>(PathCategory::Host)], Duration(50));
   }
 }
 
@@ -181,7 +222,7 @@ TEST(CriticalPath, NothingRecordedHasNone) {
   const TraceFile file;
   TraceBuilder(file.path()).finish();
   Trace trace = valueOf(Trace::open(file.path()));
-  EXPECT_FALSE(valueOf(findCriticalPath(trace, {}, false)));
+  EXPECT_FALSE(valueOf(findCriticalPath(trace, {}, PathDetail::Shares)));
 }
 
 }  // namespace
