@@ -92,8 +92,9 @@ TEST_F(Absence, OfKernelTimesIsNotZero) {
   ASSERT_EQ(collectives.rowCount(), 1);
   for (int column = 0; column < collectives.columnCount(); ++column) {
     const QString title = collectives.headerData(column, Qt::Horizontal).toString();
-    if (title == "kernel time" || title == "median" || title == "waited")
+    if (title == "kernel time" || title == "median" || title == "waited") {
       EXPECT_EQ(collectives.data(collectives.index(0, column)), "–") << title.toStdString();
+    }
   }
 }
 
