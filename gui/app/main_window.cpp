@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/app/main_window.h"
 
+#include <QDialog>
+#include <QDialogButtonBox>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -10,13 +12,13 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <QTabWidget>
+#include <QTextBrowser>
 #include <QToolButton>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -181,9 +183,18 @@ void MainWindow::askForStep() {
 }
 
 void MainWindow::showHelp() {
-  QMessageBox box(QMessageBox::NoIcon, tr("Keys and mouse"), helpHtml(), QMessageBox::Ok, this);
-  box.setTextFormat(Qt::RichText);
-  box.exec();
+  auto* dialog = new QDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(tr("Keys and mouse"));
+  auto* text = new QTextBrowser(dialog);
+  text->setHtml(helpHtml());
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
+  connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+  auto* layout = new QVBoxLayout(dialog);
+  layout->addWidget(text, 1);
+  layout->addWidget(buttons);
+  dialog->resize(780, std::min(760, height()));
+  dialog->open();
 }
 
 void MainWindow::buildStatusBar() {

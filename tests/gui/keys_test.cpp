@@ -3,6 +3,7 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QMenuBar>
+#include <QTextBrowser>
 #include <QWheelEvent>
 #include <set>
 
@@ -153,6 +154,16 @@ TEST_F(Keys, EveryCommandIsInTheHelpAndInAMenu) {
     if (command.id == Command::kNone) continue;
     EXPECT_TRUE(entries.contains(QString::fromUtf8(command.text))) << command.text;
   }
+}
+
+TEST_F(Keys, AQuestionMarkOpensTheHelp) {
+  openSample();
+  press(Qt::Key_Question, Qt::ShiftModifier);
+  const auto* text = m_window.findChild<QTextBrowser*>();
+  ASSERT_NE(text, nullptr);
+  EXPECT_TRUE(text->toPlainText().contains("wheel up, at the cursor"));
+  const QString folder = qEnvironmentVariable("PLUMB_TEST_PICTURES");
+  if (!folder.isEmpty()) text->window()->grab().save(folder + "/help.png");
 }
 
 TEST(Commands, NoKeyMeansTwoThings) {
