@@ -169,8 +169,8 @@ class Loader {
     Draft& draft = m_drafts[{index, 1, isMain ? -1 : tid, kind, threadId}];
     if (draft.label.empty()) {
       draft.label = isMain ? "main thread" : "thread " + std::to_string(tid);
-      if (!isMain && found != m_threads.end() && !found->second->name.empty())
-        draft.label = found->second->name + " (" + std::to_string(tid) + ")";
+      const bool isNamed = found != m_threads.end() && found->second->name.find_first_not_of(' ') != std::string::npos;
+      if (!isMain && isNamed) draft.label = found->second->name + " (" + std::to_string(tid) + ")";
       draft.label += kind == TrackKind::kRanges    ? " · ranges"
                      : kind == TrackKind::kOsCalls ? " · operating system"
                                                    : " · CUDA API";
@@ -462,6 +462,7 @@ const char* detailQuery(SliceKind kind) {
     case SliceKind::kRange:
       return "SELECT * FROM ranges WHERE id = ?1";
     case SliceKind::kCollective:
+    case SliceKind::kStuck:
       return "SELECT * FROM collectives WHERE id = ?1";
     case SliceKind::kOsCall:
       return "SELECT * FROM os_calls WHERE id = ?1";

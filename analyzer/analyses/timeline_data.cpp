@@ -232,6 +232,8 @@ const char* kindName(SliceKind kind) noexcept {
       return "collective";
     case SliceKind::kOsCall:
       return "operating system call";
+    case SliceKind::kStuck:
+      return "stuck collective";
   }
   return "event";
 }

@@ -19,7 +19,8 @@ enum class SliceKind : uint8_t {
   kCopy,
   kSet,
   kCollective,
-  kOsCall
+  kOsCall,
+  kStuck  // a collective that had not ended when the recording did: it reaches to the end
 };
 
 // One event. Half-open: [startNs, startNs + durationNs); a mark has duration 0.

@@ -1,24 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/app/main_window.h"
 
+#include <QDialog>
+#include <QDialogButtonBox>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QFrame>
+#include <QHBoxLayout>
+#include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <QTabWidget>
+#include <QTextBrowser>
+#include <QToolButton>
 #include <QUrl>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <climits>
+#include <map>
 
+#include "gui/pages/absence.h"
+#include "gui/pages/collectives_page.h"
 #include "gui/pages/health_page.h"
 #include "gui/pages/memory_page.h"
 #include "gui/pages/roofline_page.h"
+#include "gui/pages/scenes.h"
 #include "gui/pages/summary_page.h"
 #include "gui/pages/timeline_page.h"
 #include "gui/timeline/timeline_painter.h"
@@ -34,6 +47,7 @@ MainWindow::MainWindow(QWidget* parent)
       m_memoryPage(new MemoryPage(m_state, this)),
       m_rooflinePage(new RooflinePage(m_state, this)),
       m_summaryPage(new SummaryPage(m_state, this)),
+      m_collectivesPage(new CollectivesPage(this)),
       m_healthPage(new HealthPage(this)) {
   m_message->setTextFormat(Qt::PlainText);
   m_message->setAlignment(Qt::AlignCenter);
@@ -43,70 +57,144 @@ MainWindow::MainWindow(QWidget* parent)
   m_tabs->addTab(m_memoryPage, tr("&Memory"));
   m_tabs->addTab(m_rooflinePage, tr("&Roofline"));
   m_tabs->addTab(m_summaryPage, tr("S&ummary"));
+  m_tabs->addTab(m_collectivesPage, tr("C&ollectives"));
   m_tabs->addTab(m_healthPage, tr("Re&cording"));
   m_tabs->setDocumentMode(true);
   m_stack->addWidget(m_message);
   m_stack->addWidget(m_tabs);
-  setCentralWidget(m_stack);
+  auto* central = new QWidget(this);
+  auto* layout = new QVBoxLayout(central);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(buildNote());
+  layout->addWidget(m_stack, 1);
+  setCentralWidget(central);
   setAcceptDrops(true);
   resize(1400, 860);
   buildMenus();
   buildStatusBar();
   showMessage(tr("Open a recording (Ctrl+O), or drop its file here."));
-  connect(&m_state, &ViewState::measuredChanged, this, &MainWindow::updateMeasure);
-  connect(m_summaryPage, &SummaryPage::timelineRequested, this, [this] { m_tabs->setCurrentWidget(m_timelinePage); });
+  connectPages();
 }
 
 MainWindow::~MainWindow() = default;
 
-void MainWindow::buildMenus() {
-  QMenu* file = menuBar()->addMenu(tr("&File"));
-  file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
-  file->addAction(tr("&Reload"), QKeySequence::Refresh, this, [this] {
-    if (m_data) open(toQString(m_data->path));
-  });
-  file->addSeparator();
-  file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
-
-  QMenu* view = menuBar()->addMenu(tr("&View"));
-  const auto zoom = [this](double factor) {
-    const TimeSpan& span = m_state.span();
-    m_state.setSpan(zoomed(span, factor, (span.startNs + span.endNs) / 2, m_state.limits()));
-  };
-  view->addAction(tr("Zoom &in"), QKeySequence::ZoomIn, this, [zoom] { zoom(0.5); });
-  view->addAction(tr("Zoom &out"), QKeySequence::ZoomOut, this, [zoom] { zoom(2); });
-  view->addAction(tr("Fit &all"), QKeySequence(Qt::CTRL | Qt::Key_0), this, [this] { m_state.showAll(); });
-  view->addAction(tr("Fit &selection"), QKeySequence(Qt::CTRL | Qt::Key_J), this,
-                  [this] { m_timelinePage->view().zoomToSelection(); });
-  view->addAction(tr("&Previous zoom"), QKeySequence::Undo, this, [this] { m_state.undo(); });
-  view->addAction(tr("&Next zoom"), QKeySequence::Redo, this, [this] { m_state.redo(); });
-
-  QMenu* search = menuBar()->addMenu(tr("&Search"));
-  search->addAction(tr("&Find…"), QKeySequence::Find, this, [this] {
+void MainWindow::connectPages() {
+  connect(&m_state, &ViewState::measuredChanged, this, &MainWindow::updateMeasure);
+  connect(m_summaryPage, &SummaryPage::timelineRequested, this, [this] { m_tabs->setCurrentWidget(m_timelinePage); });
+  connect(m_collectivesPage, &CollectivesPage::revealRequested, this, [this](const timeline::SliceRef& slice) {
     m_tabs->setCurrentWidget(m_timelinePage);
-    m_timelinePage->searchBox().setFocus();
-    m_timelinePage->searchBox().selectAll();
+    m_state.select(slice);
+    m_timelinePage->view().reveal(slice);
   });
-  search->addAction(tr("Find &next"), QKeySequence(Qt::Key_F3), this, [this] { m_timelinePage->findNext(1); });
-  search->addAction(tr("Find &previous"), QKeySequence(Qt::SHIFT | Qt::Key_F3), this,
-                    [this] { m_timelinePage->findNext(-1); });
+  connect(&m_timelinePage->view(), &TimelineView::commandRequested, this, &MainWindow::run);
+}
 
-  QMenu* help = menuBar()->addMenu(tr("&Help"));
-  help->addAction(tr("&Keys and mouse"), QKeySequence::HelpContents, this, [this] {
-    QMessageBox box(QMessageBox::NoIcon, tr("Keys and mouse"),
-                    tr("Timeline\n"
-                       "  wheel, W / S: zoom around the cursor\n"
-                       "  drag, A / D, Shift+wheel: move in time\n"
-                       "  Alt+wheel, wheel on the names: scroll\n"
-                       "  click: select · Left / Right: the event before / after · Up / Down: other row\n"
-                       "  F: fit the selection · Home: fit all · Backspace, Ctrl+Z: previous zoom\n"
-                       "  drag on the ruler: measure a time span · Esc: clear\n"
-                       "  click on a name: fold and unfold\n\n"
-                       "Ctrl+F: search · F3 / Shift+F3: next / previous match"),
-                    QMessageBox::Ok, this);
-    box.setTextFormat(Qt::PlainText);
-    box.exec();
-  });
+QWidget* MainWindow::buildNote() {
+  m_note = new QFrame(this);
+  m_note->setAutoFillBackground(true);
+  QPalette warning = m_note->palette();
+  warning.setColor(QPalette::Window, QColor(0xfb, 0xe3, 0xd6));
+  warning.setColor(QPalette::WindowText, QColor(0x5a, 0x1d, 0x10));
+  m_note->setPalette(warning);
+  m_noteLabel = new QLabel(m_note);
+  m_noteLabel->setTextFormat(Qt::PlainText);
+  m_noteLabel->setWordWrap(true);
+  m_noteLabel->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  m_showStuck = new QPushButton(tr("Stuck collectives"), m_note);
+  auto* close = new QToolButton(m_note);
+  close->setText(QStringLiteral("×"));
+  close->setToolTip(tr("Hide this note"));
+  close->setAutoRaise(true);
+  auto* layout = new QHBoxLayout(m_note);
+  layout->setContentsMargins(10, 4, 6, 4);
+  layout->addWidget(m_noteLabel, 1);
+  layout->addWidget(m_showStuck);
+  layout->addWidget(close);
+  connect(m_showStuck, &QPushButton::clicked, this, [this] { m_tabs->setCurrentWidget(m_collectivesPage); });
+  connect(close, &QToolButton::clicked, m_note, &QWidget::hide);
+  m_note->hide();
+  return m_note;
+}
+
+void MainWindow::buildMenus() {
+  std::map<QString, QMenu*> menus;
+  for (const CommandInfo& command : commands()) {
+    const QString name = QString::fromUtf8(command.menu);
+    if (name.isEmpty()) continue;
+    QMenu*& menu = menus[name];
+    if (!menu) menu = menuBar()->addMenu(name);
+    QAction* action = menu->addAction(QString::fromUtf8(command.text), this, [this, id = command.id] { run(id); });
+    action->setShortcuts(shortcutsOf(command));
+    // A key of the timeline alone is no shortcut of the window, but the menu is where people look for it.
+    if (action->shortcuts().isEmpty())
+      action->setText(action->text() + QLatin1Char('\t') +
+                      QString::fromUtf8(command.viewKeys).section(QLatin1Char(' '), 0, 0));
+  }
+}
+
+void MainWindow::run(Command command) {
+  switch (command) {
+    case Command::kOpen:
+      return chooseFile();
+    case Command::kReload:
+      if (m_data) open(toQString(m_data->path));
+      return;
+    case Command::kQuit:
+      close();
+      return;
+    case Command::kPreviousStep:
+      return m_timelinePage->moveByStep(-1);
+    case Command::kNextStep:
+      return m_timelinePage->moveByStep(1);
+    case Command::kGoToStep:
+      return askForStep();
+    case Command::kFind:
+      m_tabs->setCurrentWidget(m_timelinePage);
+      m_timelinePage->searchBox().setFocus();
+      m_timelinePage->searchBox().selectAll();
+      return;
+    case Command::kFindNext:
+      return m_timelinePage->findNext(1);
+    case Command::kFindPrevious:
+      return m_timelinePage->findNext(-1);
+    case Command::kHelp:
+      return showHelp();
+    default:
+      m_timelinePage->view().run(command);
+  }
+}
+
+void MainWindow::askForStep() {
+  const auto& steps = m_timelinePage->steps();
+  if (steps.empty()) {
+    statusBar()->showMessage(m_data ? whyNoSteps(*m_data) : tr("Open a recording first."), 8000);
+    return;
+  }
+  const TimeSpan& span = m_state.span();
+  const StepSpan& here = steps[*stepAt(steps, (span.startNs + span.endNs) / 2)];
+  const auto bound = [](int64_t number) { return static_cast<int>(std::clamp<int64_t>(number, INT_MIN, INT_MAX)); };
+  bool ok = false;
+  const int number = QInputDialog::getInt(this, tr("Go to step"), tr("Step:"), bound(here.number),
+                                          bound(steps.front().number), bound(steps.back().number), 1, &ok);
+  if (!ok) return;
+  m_tabs->setCurrentWidget(m_timelinePage);
+  if (!m_timelinePage->goToStep(number)) statusBar()->showMessage(tr("There is no step %1.").arg(number), 8000);
+}
+
+void MainWindow::showHelp() {
+  auto* dialog = new QDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(tr("Keys and mouse"));
+  auto* text = new QTextBrowser(dialog);
+  text->setHtml(helpHtml());
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
+  connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+  auto* layout = new QVBoxLayout(dialog);
+  layout->addWidget(text, 1);
+  layout->addWidget(buttons);
+  dialog->resize(780, std::min(760, height()));
+  dialog->open();
 }
 
 void MainWindow::buildStatusBar() {
@@ -123,6 +211,8 @@ void MainWindow::buildStatusBar() {
   m_cancel->hide();
   connect(m_cancel, &QPushButton::clicked, this, [this] {
     m_jobs.cancel();
+    if (m_data && !m_data->isWhole)
+      statusBar()->showMessage(tr("Stopped: the other pages were not computed; F5 reads the recording again."));
     if (!m_data) showMessage(tr("Loading was cancelled. Open a recording (Ctrl+O), or drop its file here."));
   });
   connect(&m_jobs, &JobRunner::runningChanged, this, [this](bool running) {
@@ -142,10 +232,16 @@ void MainWindow::open(const QString& path) {
   if (!m_data) showMessage(tr("Loading %1 …").arg(name));
   using Loaded = Result<std::shared_ptr<const TraceData>>;
   m_jobs.start(
-      [path](const JobControl& control) -> Loaded {
-        return loadTraceData(path.toStdString(), [&](double share, const char* what) {
-          return control.progress(share, QString::fromUtf8(what));
-        });
+      [this, path](const JobControl& control) -> Loaded {
+        return loadTraceData(
+            path.toStdString(),
+            [&](double share, const char* what) { return control.progress(share, QString::fromUtf8(what)); }, {},
+            [&](std::shared_ptr<const TraceData> early) {
+              control.post([this, early = std::move(early)] {
+                present(early);
+                emit timelineShown();
+              });
+            });
       },
       [this](Loaded result) {
         if (result.ok()) {
@@ -153,42 +249,79 @@ void MainWindow::open(const QString& path) {
           emit loaded();
           return;
         }
-        const QString message = toQString(result.error().message);
+        QString message = toQString(result.error().message);
+        if (message.contains(QLatin1String("not a Plumbline file")))
+          message += tr(" A trace of another profiler has to be imported first: plumb import FILE -o run.sqlite");
         present(nullptr);
         showMessage(message);
         emit failed(message);
       });
 }
 
-void MainWindow::present(std::shared_ptr<const TraceData> trace) {
-  // The selection refers to the old data; it goes first.
-  m_state.select(std::nullopt);
+void MainWindow::setPages(const std::shared_ptr<const TraceData>& trace) {
   m_timelinePage->setData(trace);
   m_memoryPage->setData(trace);
   m_rooflinePage->setData(trace);
   m_summaryPage->setData(trace);
+  m_collectivesPage->setData(trace);
   m_healthPage->setData(trace);
+}
+
+void MainWindow::present(std::shared_ptr<const TraceData> trace) {
+  const bool isMoreOfTheSame = trace && m_data && trace->timeline == m_data->timeline;
+  // The selection refers to the old data; it goes first.
+  if (!isMoreOfTheSame) m_state.select(std::nullopt);
+  setPages(trace);
   m_data = std::move(trace);
-  if (!m_data) return;
-  const timeline::Timeline& all = *m_data->timeline;
-  const TimeSpan limits{static_cast<double>(all.extent.startNs),
-                        static_cast<double>(std::max(all.extent.endNs, all.extent.startNs + 1))};
-  const timeline::Window steady = timeline::steadyWindow(all);
-  m_state.reset(limits, {static_cast<double>(steady.startNs), static_cast<double>(steady.endNs)});
+  if (!m_data) {
+    m_note->hide();
+    return;
+  }
+  // A dump of memory alone has nothing else to look at.
+  const bool isMemoryAlone =
+      m_data->timeline->sliceCount <= 1 &&
+      std::ranges::any_of(m_data->memory.devices, [](const auto& memory) { return !memory.points.empty(); });
+  if (isMoreOfTheSame && !isMemoryAlone)
+    m_state.setLimits(wholeSpan(*m_data));
+  else
+    showFirst(*m_data);
+  showFacts(*m_data);
+  if (isMemoryAlone) m_tabs->setCurrentWidget(m_memoryPage);
+}
+
+// What a trace shows before the user has looked around: a step, or of a run that hangs all.
+void MainWindow::showFirst(const TraceData& trace) {
+  const TimeSpan limits = wholeSpan(trace);
+  const timeline::Window steady = timeline::steadyWindow(*trace.timeline);
+  const bool isWhole = !trace.open.empty() || trace.timeline->sliceCount <= 1;
+  m_state.reset(limits,
+                isWhole ? limits : TimeSpan{static_cast<double>(steady.startNs), static_cast<double>(steady.endNs)});
   m_stack->setCurrentWidget(m_tabs);
   m_timelinePage->view().setFocus();
-  const auto errors = std::count_if(m_data->diagnostics.begin(), m_data->diagnostics.end(),
+  m_noteLabel->setText(runEndNote(trace));
+  m_note->setVisible(!m_noteLabel->text().isEmpty());
+  m_showStuck->setVisible(!trace.stuck.collectives.empty());
+}
+
+void MainWindow::showFacts(const TraceData& trace) {
+  const auto errors = std::count_if(trace.diagnostics.begin(), trace.diagnostics.end(),
                                     [](const Diagnostic& d) { return d.severity != "info"; });
   m_tabs->setTabText(m_tabs->indexOf(m_healthPage),
                      errors > 0 ? tr("Re&cording (%1 warnings)").arg(errors) : tr("Re&cording"));
-  QString status = tr("%L1 events").arg(all.sliceCount);
-  if (all.softwareDevice) status += tr(" · software device: durations are CPU time");
-  if (!m_data->info.complete) status += tr(" · the recording is not complete");
+  const auto stuck = trace.stuck.collectives.size();
+  m_tabs->setTabText(m_tabs->indexOf(m_collectivesPage),
+                     stuck > 0 ? tr("C&ollectives (%1 stuck)").arg(stuck) : tr("C&ollectives"));
+  QString status = tr("%L1 events").arg(trace.timeline->sliceCount);
+  if (trace.timeline->softwareDevice) status += tr(" · software device: durations are CPU time");
+  if (!trace.info.complete) status += tr(" · the recording is not complete");
   statusBar()->showMessage(status);
 }
 
+QString MainWindow::note() const { return m_note->isVisibleTo(this) ? m_noteLabel->text() : QString(); }
+
 void MainWindow::showMessage(const QString& message) {
   m_message->setText(message);
+  m_note->hide();
   m_stack->setCurrentWidget(m_message);
 }
 

@@ -6,8 +6,10 @@
 
 #include "gui/async/job.h"
 #include "gui/async/trace_data.h"
+#include "gui/state/commands.h"
 #include "gui/state/view_state.h"
 
+class QFrame;
 class QLabel;
 class QProgressBar;
 class QPushButton;
@@ -16,6 +18,7 @@ class QTabWidget;
 
 namespace plumb::gui {
 
+class CollectivesPage;
 class HealthPage;
 class MemoryPage;
 class RooflinePage;
@@ -33,12 +36,21 @@ class MainWindow : public QMainWindow {
   void open(const QString& path);
   [[nodiscard]] ViewState& state() { return m_state; }
   [[nodiscard]] TimelinePage& timelinePage() { return *m_timelinePage; }
+  [[nodiscard]] MemoryPage& memoryPage() { return *m_memoryPage; }
+  [[nodiscard]] RooflinePage& rooflinePage() { return *m_rooflinePage; }
+  [[nodiscard]] SummaryPage& summaryPage() { return *m_summaryPage; }
+  [[nodiscard]] CollectivesPage& collectivesPage() { return *m_collectivesPage; }
   [[nodiscard]] QTabWidget& tabs() { return *m_tabs; }
+  // The note above the pages: that the run did not end as it should; "" when there is none.
+  [[nodiscard]] QString note() const;
+  void run(Command command);
   // What stands in the window instead of pages: a hint, or why a file could not be opened; "" while pages are shown.
   [[nodiscard]] QString message() const;
   [[nodiscard]] const std::shared_ptr<const TraceData>& data() const { return m_data; }
 
  signals:
+  // The timeline can be looked at; the other pages follow with loaded().
+  void timelineShown();
   void loaded();
   void failed(const QString& message);
 
@@ -50,7 +62,14 @@ class MainWindow : public QMainWindow {
   void buildMenus();
   void buildStatusBar();
   void chooseFile();
+  [[nodiscard]] QWidget* buildNote();
+  void connectPages();
   void present(std::shared_ptr<const TraceData> trace);
+  void setPages(const std::shared_ptr<const TraceData>& trace);
+  void showFirst(const TraceData& trace);
+  void showFacts(const TraceData& trace);
+  void showHelp();
+  void askForStep();
   void showMessage(const QString& message);
   void updateMeasure();
 
@@ -64,7 +83,11 @@ class MainWindow : public QMainWindow {
   MemoryPage* m_memoryPage;
   RooflinePage* m_rooflinePage;
   SummaryPage* m_summaryPage;
+  CollectivesPage* m_collectivesPage;
   HealthPage* m_healthPage;
+  QFrame* m_note = nullptr;
+  QLabel* m_noteLabel = nullptr;
+  QPushButton* m_showStuck = nullptr;
   QLabel* m_measureLabel = nullptr;
   QProgressBar* m_progress = nullptr;
   QPushButton* m_cancel = nullptr;

@@ -144,8 +144,9 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
   auto chosen = ofRank(*data.timeline, options.rank);
   if (!chosen.ok()) return chosen.error();
   timeline::Timeline& shown = chosen.value();
-  const timeline::Window window = timeline::steadyWindow(shown);
-  const bool oneStep = !shown.steps.empty();
+  // What hangs is not in a step like the others.
+  const timeline::Window window = data.open.empty() ? timeline::steadyWindow(shown) : shown.extent;
+  const bool oneStep = data.open.empty() && !shown.steps.empty();
   dropTracksOutside(shown, window);
 
   constexpr double kHead = 66;
@@ -173,7 +174,8 @@ Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& option
           .arg(data.timeline->processes.size())
           .arg(formatDuration(static_cast<double>(window.endNs - window.startNs)),
                formatDuration(static_cast<double>(data.timeline->extent.endNs - data.timeline->extent.startNs)),
-               deviceText(data), left.text());
+               deviceText(data), left.text()) +
+      (data.open.empty() ? QString() : QStringLiteral(" · %1 collectives have not ended").arg(data.open.size()));
   const double head =
       paintTitle(painter, theme, QStringLiteral("Timeline of %1: %2").arg(fileName(data.path), what), subtitle, width);
 

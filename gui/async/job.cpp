@@ -12,10 +12,20 @@ JobRunner::~JobRunner() {
 
 std::shared_ptr<JobControl> JobRunner::newControl() {
   if (m_current) m_current->cancel();
-  m_current = std::make_shared<JobControl>([this](double share, QString what) {
-    QMetaObject::invokeMethod(
-        this, [this, share, what = std::move(what)] { emit progressed(share, what); }, Qt::QueuedConnection);
-  });
+  const auto number = ++m_jobNumber;
+  m_current = std::make_shared<JobControl>(
+      [this](double share, QString what) {
+        QMetaObject::invokeMethod(
+            this, [this, share, what = std::move(what)] { emit progressed(share, what); }, Qt::QueuedConnection);
+      },
+      [this, number](std::function<void()> what) {
+        QMetaObject::invokeMethod(
+            this,
+            [this, number, what = std::move(what)] {
+              if (m_current && m_jobNumber == number) what();
+            },
+            Qt::QueuedConnection);
+      });
   emit runningChanged(true);
   return m_current;
 }

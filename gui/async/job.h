@@ -14,7 +14,9 @@ namespace plumb::gui {
 // What the work sees of its job. Any thread.
 class JobControl {
  public:
-  explicit JobControl(std::function<void(double, QString)> report) : m_report(std::move(report)) {}
+  using Post = std::function<void(std::function<void()>)>;
+  JobControl(std::function<void(double, QString)> report, Post post)
+      : m_report(std::move(report)), m_post(std::move(post)) {}
   [[nodiscard]] bool cancelled() const { return m_cancelled.load(std::memory_order_relaxed); }
   void cancel() { m_cancelled.store(true, std::memory_order_relaxed); }
   // Says how far the work is; false when it should stop.
@@ -23,9 +25,12 @@ class JobControl {
     m_report(share, what);
     return true;
   }
+  // Runs what on the owner's thread, unless the job has been cancelled by then: for results that come before the end.
+  void post(std::function<void()> what) const { m_post(std::move(what)); }
 
  private:
   std::function<void(double, QString)> m_report;
+  Post m_post;
   std::atomic<bool> m_cancelled{false};
 };
 
@@ -65,6 +70,7 @@ class JobRunner : public QObject {
 
   QThreadPool m_pool;
   std::shared_ptr<JobControl> m_current;
+  uint64_t m_jobNumber = 0;
 };
 
 }  // namespace plumb::gui

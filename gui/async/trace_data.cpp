@@ -19,6 +19,29 @@ std::string addSummary(Trace& trace, TraceData& data) {
   return "";
 }
 
+// Reads the timeline with what the run hangs in on it.
+Status addTimeline(Trace& trace, TraceData& data, const timeline::Progress& progress) {
+  auto loaded = timeline::loadTimeline(trace, progress);
+  if (!loaded.ok()) return loaded.error();
+  auto contents = findContents(trace);
+  if (!contents.ok()) return contents.error();
+  data.contents = contents.value();
+  if (auto stuck = analyzeStuckCollectives(trace); !stuck.ok()) {
+    data.stuckProblem = stuck.error().message;
+  } else {
+    data.stuck = std::move(stuck.value());
+    auto open = findOpenCollectives(trace, data.stuck);
+    if (open.ok())
+      data.open = std::move(open.value());
+    else
+      data.stuckProblem = open.error().message;
+  }
+  timeline::showOpenCollectives(loaded.value(), data.open);
+  data.legend = legendOf(loaded.value());
+  data.timeline = std::make_shared<const timeline::Timeline>(std::move(loaded.value()));
+  return Unit{};
+}
+
 }  // namespace
 
 const Device* TraceData::device(DeviceId id) const {
@@ -29,7 +52,7 @@ const Device* TraceData::device(DeviceId id) const {
 }
 
 Result<std::shared_ptr<const TraceData>> loadTraceData(const std::string& path, const LoadProgress& progress,
-                                                       const LoadParts& parts) {
+                                                       const LoadParts& parts, const TimelineReady& timelineReady) {
   auto opened = Trace::open(path);
   if (!opened.ok()) return opened.error();
   Trace& trace = opened.value();
@@ -44,9 +67,14 @@ Result<std::shared_ptr<const TraceData>> loadTraceData(const std::string& path, 
 
   const auto report = [&](double share, const char* what) { return !progress || progress(share, what); };
   const Error cancelled{"Loading was cancelled."};
-  auto loaded = timeline::loadTimeline(trace, [&](double share) { return report(share * 0.7, "reading events"); });
-  if (!loaded.ok()) return loaded.error();
-  data->timeline = std::make_shared<const timeline::Timeline>(std::move(loaded.value()));
+  const Status timeline =
+      addTimeline(trace, *data, [&](double share) { return report(share * 0.7, "reading events"); });
+  if (!timeline.ok()) return timeline.error();
+  if (timelineReady) {
+    auto early = std::make_shared<TraceData>(*data);
+    early->isWhole = false;
+    timelineReady(std::move(early));
+  }
   if (parts.memory) {
     if (!report(0.7, "reading memory")) return cancelled;
     auto memory = analyzeMemory(trace);

@@ -9,10 +9,14 @@
 
 #include "analyzer/analyses/breakdown.h"
 #include "analyzer/analyses/collectives.h"
+#include "analyzer/analyses/contents.h"
 #include "analyzer/analyses/memory.h"
+#include "analyzer/analyses/open_collectives.h"
 #include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/steps.h"
+#include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/analyses/timeline.h"
+#include "gui/timeline/legend.h"
 
 namespace plumb::gui {
 
@@ -22,7 +26,11 @@ struct TraceData {
   std::vector<plumb::Process> processes;
   std::vector<Device> devices;
   std::vector<Diagnostic> diagnostics;
+  Contents contents;
   std::shared_ptr<const timeline::Timeline> timeline;
+  std::vector<LegendEntry> legend;
+  StuckAnalysis stuck;               // what the run hangs in
+  std::vector<OpenCollective> open;  // and the records of it
   MemoryAnalysis memory;
   std::vector<DeviceRoofline> rooflines;
   std::vector<DeviceBreakdown> breakdowns;
@@ -32,6 +40,9 @@ struct TraceData {
   std::string memoryProblem;
   std::string rooflineProblem;
   std::string summaryProblem;
+  std::string stuckProblem;
+  // False: the parts below the timeline are still being computed.
+  bool isWhole = true;
 
   [[nodiscard]] const Device* device(DeviceId id) const;
 };
@@ -46,8 +57,12 @@ struct LoadParts {
   bool summary = true;
 };
 
+// Called when the timeline is there and the other parts are not.
+using TimelineReady = std::function<void(std::shared_ptr<const TraceData>)>;
+
 [[nodiscard]] Result<std::shared_ptr<const TraceData>> loadTraceData(const std::string& path,
                                                                      const LoadProgress& progress = {},
-                                                                     const LoadParts& parts = {});
+                                                                     const LoadParts& parts = {},
+                                                                     const TimelineReady& timelineReady = {});
 
 }  // namespace plumb::gui

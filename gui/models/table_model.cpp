@@ -20,6 +20,8 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
   const Cell& cell = m_rows[static_cast<size_t>(index.row())][static_cast<size_t>(index.column())];
   if (role == Qt::DisplayRole) return cell.text;
+  // Long texts are cut in the table. They come from the trace, and a tooltip would read markup in them.
+  if (role == Qt::ToolTipRole && !cell.number) return QString("<p>" + cell.text.toHtmlEscaped() + "</p>");
   if (role == Qt::UserRole) return cell.number ? QVariant(*cell.number) : QVariant(cell.text);
   if (role == Qt::TextAlignmentRole && cell.number)
     return QVariant::fromValue(Qt::Alignment(Qt::AlignRight | Qt::AlignVCenter));

@@ -75,7 +75,7 @@ void DetailsPane::showSelection() {
   const timeline::Slice& slice = all.slice(*selection);
   m_title->setText(toQString(all.names[slice.name]));
   m_basics = {{tr("kind"), QLatin1String(timeline::kindName(slice.kind))},
-              {tr("duration"), formatDuration(static_cast<double>(slice.durationNs))},
+              {tr("duration"), durationOf(slice)},
               {tr("start"), formatTime(static_cast<double>(slice.startNs), 1)},
               {tr("where"), toQString(all.processes[selection->process].label)},
               {tr("track"), toQString(all.track(*selection).label)}};

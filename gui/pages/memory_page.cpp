@@ -5,6 +5,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "gui/pages/absence.h"
 #include "gui/pages/scenes.h"
 #include "gui/timeline/timeline_painter.h"
 
@@ -25,6 +26,7 @@ MemoryPage::MemoryPage(ViewState& state, QWidget* parent)
   layout->setContentsMargins(6, 6, 6, 0);
   layout->addWidget(m_note);
   layout->addWidget(m_scroll, 1);
+  layout->addStretch();  // below a note alone
   connect(&m_state, &ViewState::spanChanged, this, [this] { m_view->setSpan(m_state.span()); });
   connect(&m_state, &ViewState::measuredChanged, this, [this] { m_view->setMeasured(m_state.measured()); });
   connect(m_view, &MemoryView::zoomRequested, this, [this](double factor, double anchorNs) {
@@ -34,6 +36,8 @@ MemoryPage::MemoryPage(ViewState& state, QWidget* parent)
     m_state.setSpan(panned(m_state.span(), offsetNs, m_state.limits()), ViewState::History::kContinue);
   });
 }
+
+QString MemoryPage::note() const { return m_note->text(); }
 
 void MemoryPage::setData(std::shared_ptr<const TraceData> trace) {
   std::vector<MemoryScene> scenes;
@@ -48,7 +52,7 @@ void MemoryPage::setData(std::shared_ptr<const TraceData> trace) {
   if (trace && !trace->memoryProblem.empty())
     note = toQString(trace->memoryProblem);
   else if (scenes.empty())
-    note = tr("This recording holds no device allocations.");
+    note = !trace ? QString() : trace->isWhole ? whyNoMemory(*trace) : tr("Still being computed …");
   m_note->setText(note);
   m_scroll->setVisible(!scenes.empty());
   // The view points into the data: it must let go before the old data goes.

@@ -19,6 +19,7 @@ class MemoryPage : public QWidget {
  public:
   explicit MemoryPage(ViewState& state, QWidget* parent = nullptr);
   void setData(std::shared_ptr<const TraceData> trace);
+  [[nodiscard]] QString note() const;
 
  private:
   ViewState& m_state;

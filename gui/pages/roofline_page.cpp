@@ -9,6 +9,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "gui/pages/absence.h"
 #include "gui/pages/scenes.h"
 #include "gui/timeline/timeline_painter.h"
 
@@ -20,7 +21,8 @@ RooflinePage::RooflinePage(ViewState& state, QWidget* parent)
       m_devices(new QComboBox(this)),
       m_note(new QLabel(this)),
       m_view(new RooflineView(this)),
-      m_table(new QTableView(this)) {
+      m_table(new QTableView(this)),
+      m_splitter(new QSplitter(Qt::Vertical, this)) {
   m_note->setTextFormat(Qt::PlainText);
   m_note->setWordWrap(true);
   m_devices->setAccessibleName(tr("Rank"));
@@ -38,16 +40,16 @@ RooflinePage::RooflinePage(ViewState& state, QWidget* parent)
   auto* bar = new QHBoxLayout;
   bar->addWidget(m_devices);
   bar->addWidget(m_note, 1);
-  auto* splitter = new QSplitter(Qt::Vertical, this);
-  splitter->addWidget(m_view);
-  splitter->addWidget(m_table);
-  splitter->setStretchFactor(0, 3);
-  splitter->setStretchFactor(1, 1);
-  splitter->setSizes({560, 200});
+  m_splitter->addWidget(m_view);
+  m_splitter->addWidget(m_table);
+  m_splitter->setStretchFactor(0, 3);
+  m_splitter->setStretchFactor(1, 1);
+  m_splitter->setSizes({560, 200});
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(6, 6, 6, 0);
   layout->addLayout(bar);
-  layout->addWidget(splitter, 1);
+  layout->addWidget(m_splitter, 1);
+  layout->addStretch();  // below a note alone
 
   connect(m_devices, &QComboBox::currentIndexChanged, this, [this](int index) {
     showDevice(index);
@@ -66,6 +68,8 @@ RooflinePage::RooflinePage(ViewState& state, QWidget* parent)
     m_table->scrollTo(row);
   });
 }
+
+QString RooflinePage::note() const { return m_note->text(); }
 
 void RooflinePage::setData(std::shared_ptr<const TraceData> trace) {
   m_view->setRoofline(nullptr, false);
@@ -86,11 +90,16 @@ void RooflinePage::setData(std::shared_ptr<const TraceData> trace) {
 void RooflinePage::showDevice(int index) {
   const bool valid = m_data && index >= 0 && static_cast<size_t>(index) < m_data->rooflines.size();
   m_devices->setVisible(valid);
+  m_splitter->setVisible(valid);
   if (!valid) {
     m_view->setRoofline(nullptr, false);
     m_points.clear();
-    const bool failed = m_data && !m_data->rooflineProblem.empty();
-    m_note->setText(failed ? toQString(m_data->rooflineProblem) : tr("This recording holds no kernels."));
+    if (!m_data)
+      m_note->clear();
+    else if (!m_data->rooflineProblem.empty())
+      m_note->setText(toQString(m_data->rooflineProblem));
+    else
+      m_note->setText(m_data->isWhole ? whyNoRoofline(*m_data) : tr("Still being computed …"));
     return;
   }
   const DeviceRoofline& roofline = m_data->rooflines[static_cast<size_t>(index)];

@@ -11,6 +11,7 @@
 
 class QComboBox;
 class QLabel;
+class QSplitter;
 class QTableView;
 
 namespace plumb::gui {
@@ -22,6 +23,7 @@ class RooflinePage : public QWidget {
  public:
   explicit RooflinePage(ViewState& state, QWidget* parent = nullptr);
   void setData(std::shared_ptr<const TraceData> trace);
+  [[nodiscard]] QString note() const;
 
  private:
   void showDevice(int index);
@@ -34,6 +36,7 @@ class RooflinePage : public QWidget {
   QLabel* m_note;
   RooflineView* m_view;
   QTableView* m_table;
+  QSplitter* m_splitter;
 };
 
 }  // namespace plumb::gui

@@ -19,7 +19,8 @@ MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
   scene.memory = &memory;
   const Device* device = memory.device ? data.device(*memory.device) : nullptr;
   scene.title = processText(data, memory.process);
-  if (device) scene.title += QStringLiteral(" · device %1, %2").arg(device->ordinal).arg(toQString(device->name));
+  if (device) scene.title += QStringLiteral(" · device %1").arg(device->ordinal);
+  if (device && !device->name.empty()) scene.title += QStringLiteral(", ") + toQString(device->name);
   if (device && device->memoryBytes > 0) {
     scene.capacityBytes = device->memoryBytes;
     scene.title += QStringLiteral(" · capacity %1").arg(formatBytes(static_cast<double>(device->memoryBytes)));
@@ -44,6 +45,19 @@ MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
   }
   scene.span = {start, std::max(end, start + kShortestSpanNs)};
   return scene;
+}
+
+TimeSpan wholeSpan(const TraceData& data) {
+  const timeline::Timeline& all = *data.timeline;
+  TimeSpan whole{static_cast<double>(all.extent.startNs), static_cast<double>(all.extent.endNs)};
+  bool isEmpty = all.sliceCount == 0;
+  for (const DeviceMemory& memory : data.memory.devices) {
+    if (memory.points.empty()) continue;
+    const TimeSpan span = memoryScene(data, memory).span;
+    whole = isEmpty ? span : TimeSpan{std::min(whole.startNs, span.startNs), std::max(whole.endNs, span.endNs)};
+    isEmpty = false;
+  }
+  return {whole.startNs, std::max(whole.endNs, whole.startNs + 1)};
 }
 
 }  // namespace plumb::gui

@@ -9,6 +9,9 @@ namespace plumb::gui {
 // Everything but area, topBytes and what the mouse does; the span is the whole recording.
 [[nodiscard]] MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory);
 
+// All that pages show over time: the timeline and, as far as it is computed, memory.
+[[nodiscard]] TimeSpan wholeSpan(const TraceData& data);
+
 // "rank 3", or the process's own label.
 [[nodiscard]] QString processText(const TraceData& data, ProcessId process);
 

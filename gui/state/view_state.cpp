@@ -19,6 +19,14 @@ void ViewState::reset(TimeSpan limits, TimeSpan initial) {
   emit spanChanged();
 }
 
+void ViewState::setLimits(TimeSpan limits) {
+  if (limits == m_limits) return;
+  const bool all = m_span == m_limits;
+  m_limits = limits;
+  m_span = clamped(all ? limits : m_span, limits);
+  emit spanChanged();
+}
+
 void ViewState::setSpan(TimeSpan span, History history) {
   const TimeSpan next = clamped(span, m_limits);
   if (next == m_span) return;

@@ -24,6 +24,8 @@ class ViewState : public QObject {
   // Forgets everything and shows initial within limits.
   void reset(TimeSpan limits, TimeSpan initial);
 
+  // More is known about the same trace. Who looked at everything does so on.
+  void setLimits(TimeSpan limits);
   [[nodiscard]] const TimeSpan& limits() const { return m_limits; }
   [[nodiscard]] const TimeSpan& span() const { return m_span; }
   void setSpan(TimeSpan span, History history = History::kNew);

@@ -2,6 +2,7 @@
 #include "gui/timeline/legend.h"
 
 #include <QFontMetricsF>
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -10,12 +11,13 @@ namespace plumb::gui {
 using timeline::SliceKind;
 
 std::vector<LegendEntry> legendOf(const timeline::Timeline& timeline) {
-  static constexpr std::array<std::pair<SliceKind, const char*>, 10> kAll{
+  static constexpr std::array<std::pair<SliceKind, const char*>, 11> kAll{
       {{SliceKind::kKernel, "compute kernel"},
        {SliceKind::kCommunication, "communication kernel"},
        {SliceKind::kCopy, "memory copy"},
        {SliceKind::kSet, "memory set"},
        {SliceKind::kCollective, "collective (NCCL)"},
+       {SliceKind::kStuck, "stuck collective: has not ended"},
        {SliceKind::kApiCall, "CUDA API call"},
        {SliceKind::kSynchronization, "synchronization"},
        {SliceKind::kOsCall, "operating system call"},
@@ -71,7 +73,12 @@ void LegendBar::setEntries(std::vector<LegendEntry> entries) {
 
 void LegendBar::paintEvent(QPaintEvent*) {
   QPainter painter(this);
-  paintLegend(painter, m_entries, Theme::fromPalette(palette()), QPointF(4, 1), width() - 8);
+  const double taken = paintLegend(painter, m_entries, Theme::fromPalette(palette()), QPointF(4, 1), width() - 8);
+  // Entries that do not fit beside each other need more lines, or fewer in a wider window; not while painting, though.
+  const int needed = std::max(static_cast<int>(taken), fontMetrics().height() + 6) + 2;
+  if (needed != height())
+    QMetaObject::invokeMethod(
+        this, [this, needed] { setFixedHeight(needed); }, Qt::QueuedConnection);
 }
 
 }  // namespace plumb::gui

@@ -55,6 +55,8 @@ QColor Theme::kind(SliceKind sliceKind) const {
         return QColor(0x9a, 0xb8, 0x6a);
       case SliceKind::kCollective:
         return QColor(0xf0, 0xb4, 0x7a);
+      case SliceKind::kStuck:
+        return QColor(0xd6, 0x45, 0x3d);
       case SliceKind::kOsCall:
         return QColor(0xbf, 0xb8, 0xa8);
     }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "gui/timeline/elide.h"
 #include "gui/timeline/visible_runs.h"
 
 namespace plumb::gui {
@@ -29,11 +30,26 @@ QColor fillOf(const TimelineScene& scene, const Slice& slice) {
 // What stands on a block: NCCL's kernels begin with what their colour says already.
 QString blockText(const timeline::Timeline& timeline, const Slice& slice) {
   QString name = toQString(timeline.names[slice.name]);
+  if (slice.kind == SliceKind::kStuck) return toQString(timeline.names[slice.note ? slice.note : slice.name]);
   if (slice.kind != SliceKind::kCommunication) return name;
   for (const QLatin1String prefix : {QLatin1String("ncclDevKernel_"), QLatin1String("ncclKernel_")}) {
     if (name.startsWith(prefix)) return name.mid(prefix.size());
   }
   return name;
+}
+
+// What has not ended has no right edge: it fades out in stripes.
+void paintOpenBlock(QPainter& painter, const TimelineScene& scene, const QRectF& block, const QColor& fill) {
+  painter.fillRect(block, fill);
+  painter.fillRect(block, QBrush(scene.theme.background, Qt::BDiagPattern));
+  constexpr double kFade = 24;
+  if (block.width() < 2 * kFade) return;
+  QLinearGradient fade(block.right() - kFade, 0, block.right(), 0);
+  QColor clear = scene.theme.background;
+  clear.setAlpha(0);
+  fade.setColorAt(0, clear);
+  fade.setColorAt(1, scene.theme.background);
+  painter.fillRect(QRectF(block.right() - kFade, block.top(), kFade, block.height()), fade);
 }
 
 void paintLane(QPainter& painter, const TimelineScene& scene, const Lane& lane, const QRectF& area, bool withText) {
@@ -50,11 +66,20 @@ void paintLane(QPainter& painter, const TimelineScene& scene, const Lane& lane, 
     if (run.count == 1 && width >= 4)
       right = std::min(right, std::floor(scale.toPixel(static_cast<double>(slice.endNs())))) - 1;
     const QRectF block(area.left() + run.x0, area.top(), right - run.x0, area.height() - 1);
-    painter.fillRect(block, fill);
+    const bool isOpen = slice.kind == SliceKind::kStuck;
+    if (isOpen)
+      paintOpenBlock(painter, scene, block, fill);
+    else
+      painter.fillRect(block, fill);
     if (!withText || run.count != 1 || width < 26) continue;
     const QString name = blockText(*scene.timeline, slice);
     const QString text = metrics.elidedText(name, Qt::ElideRight, block.width() - 6);
     if (text.size() < 3 && text != name) continue;
+    if (isOpen) {
+      // The stripes would make the text unreadable.
+      painter.fillRect(
+          QRectF(block.left() + 2, block.top() + 2, metrics.horizontalAdvance(text) + 6, block.height() - 4), fill);
+    }
     painter.setPen(fill.alphaF() < 0.5F ? scene.theme.mutedText : textOn(fill));
     painter.drawText(
         block.adjusted(4, 0, -2, 0),
@@ -88,29 +113,32 @@ void paintGrid(QPainter& painter, const TimelineScene& scene, const std::vector<
   }
 }
 
+void paintHeader(QPainter& painter, const TimelineScene& scene, const Row& row, double top) {
+  painter.fillRect(QRectF(0, top, scene.size.width(), row.height), scene.theme.panel);
+  if (scene.foldable) paintTriangle(painter, QPointF(12, top + row.height / 2), row.collapsed, scene.theme.mutedText);
+  const QFont plain = painter.font();
+  QFont bold = plain;
+  bold.setBold(true);
+  painter.setFont(bold);
+  painter.setPen(scene.theme.text);
+  painter.drawText(QRectF(24, top, scene.size.width() - 28, row.height),
+                   static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine),
+                   elidedLabel(toQString(scene.timeline->processes[row.process].label), QFontMetricsF(bold),
+                               scene.size.width() - 32));
+  painter.setFont(plain);
+}
+
 void paintRows(QPainter& painter, const TimelineScene& scene) {
   const QRectF plot = scene.plot();
   const auto& rows = scene.layout->rows();
   const QFontMetricsF metrics(painter.font());
-  QFont bold = painter.font();
-  bold.setBold(true);
-  const QFont plain = painter.font();
   for (size_t i = scene.layout->firstRowBelow(scene.scrollY); i < rows.size(); ++i) {
     const Row& row = rows[i];
     const double top = plot.top() + row.y - scene.scrollY;
     if (top >= plot.bottom()) break;
     const auto& process = scene.timeline->processes[row.process];
     if (row.kind == RowKind::kProcess) {
-      painter.fillRect(QRectF(0, top, scene.size.width(), row.height), scene.theme.panel);
-      if (scene.foldable)
-        paintTriangle(painter, QPointF(12, top + row.height / 2), row.collapsed, scene.theme.mutedText);
-      painter.setFont(bold);
-      painter.setPen(scene.theme.text);
-      const QString label =
-          QFontMetricsF(bold).elidedText(toQString(process.label), Qt::ElideRight, scene.size.width() - 32);
-      painter.drawText(QRectF(24, top, scene.size.width() - 28, row.height),
-                       static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine), label);
-      painter.setFont(plain);
+      paintHeader(painter, scene, row, top);
       continue;
     }
     const Track& track = process.tracks[row.track];
@@ -123,7 +151,7 @@ void paintRows(QPainter& painter, const TimelineScene& scene) {
     const double lineTop = top + (scene.layout->laneHeight(row) - line) / 2;
     painter.drawText(QRectF(26, lineTop, scene.gutterWidth - 34, line),
                      static_cast<int>(Qt::AlignVCenter) | static_cast<int>(Qt::TextSingleLine),
-                     metrics.elidedText(toQString(track.label), Qt::ElideMiddle, scene.gutterWidth - 34));
+                     elidedLabel(toQString(track.label), metrics, scene.gutterWidth - 34));
     painter.save();
     painter.setClipRect(plot, Qt::IntersectClip);
     for (uint32_t lane = 0; lane < track.lanes.size(); ++lane) {
@@ -135,6 +163,14 @@ void paintRows(QPainter& painter, const TimelineScene& scene) {
     }
     painter.restore();
   }
+  if (const Row* header = scene.pinnedHeader()) paintHeader(painter, scene, *header, plot.top());
+}
+
+void paintEmptyText(QPainter& painter, const TimelineScene& scene) {
+  if (scene.timeline->sliceCount > 0 || scene.emptyText.isEmpty()) return;
+  painter.setPen(scene.theme.text);
+  painter.drawText(QRectF(40, scene.axisHeight, scene.size.width() - 80, scene.size.height() - scene.axisHeight),
+                   static_cast<int>(Qt::AlignCenter) | static_cast<int>(Qt::TextWordWrap), scene.emptyText);
 }
 
 void outline(QPainter& painter, const TimelineScene& scene, const SliceRef& ref, const QColor& color, double width) {
@@ -250,7 +286,17 @@ void paintAxis(QPainter& painter, const TimelineScene& scene, const std::vector<
 
 }  // namespace
 
+const Row* TimelineScene::pinnedHeader() const {
+  const auto& rows = layout->rows();
+  size_t index = layout->firstRowBelow(scrollY);
+  if (index >= rows.size() || rows[index].kind == RowKind::kProcess) return nullptr;
+  while (rows[index].kind != RowKind::kProcess) --index;
+  return &rows[index];
+}
+
 const Row* TimelineScene::rowAt(QPointF point) const {
+  const Row* pinned = pinnedHeader();
+  if (pinned && point.y() >= axisHeight && point.y() < axisHeight + pinned->height) return pinned;
   return point.y() < axisHeight ? nullptr : layout->rowAt(point.y() - axisHeight + scrollY);
 }
 
@@ -296,6 +342,12 @@ void paintTimeline(QPainter& painter, const TimelineScene& scene) {
   paintMarks(painter, scene);
   paintAxis(painter, scene, axisTicks);
   paintMeasured(painter, scene);
+  paintEmptyText(painter, scene);
+}
+
+QString durationOf(const Slice& slice) {
+  return slice.kind == SliceKind::kStuck ? QStringLiteral("has not ended")
+                                         : formatDuration(static_cast<double>(slice.durationNs));
 }
 
 QString describe(const timeline::Timeline& timeline, const SliceRef& ref, double originNs) {
@@ -303,8 +355,7 @@ QString describe(const timeline::Timeline& timeline, const SliceRef& ref, double
   const auto& process = timeline.processes[ref.process];
   QStringList lines;
   lines << toQString(timeline.names[slice.name]);
-  lines << QStringLiteral("%1 · %2").arg(QLatin1String(timeline::kindName(slice.kind)),
-                                         formatDuration(static_cast<double>(slice.durationNs)));
+  lines << QStringLiteral("%1 · %2").arg(QLatin1String(timeline::kindName(slice.kind)), durationOf(slice));
   lines << QStringLiteral("starts at %1").arg(formatTime(static_cast<double>(slice.startNs) - originNs, 1000));
   if (slice.note) lines << toQString(timeline.names[slice.note]);
   const QString rank =

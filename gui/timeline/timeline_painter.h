@@ -29,6 +29,7 @@ struct TimelineScene {
   std::optional<timeline::SliceRef> hovered;
   std::optional<TimeSpan> measured;
   bool foldable = true;  // false: a picture, where nothing can be clicked
+  QString emptyText;     // what stands in the plot of a timeline without slices
   // By name index: 1 keeps its colour, 0 is dimmed. Null: no search.
   const std::vector<char>* matches = nullptr;
 
@@ -39,6 +40,8 @@ struct TimelineScene {
   [[nodiscard]] TimeScale scale() const { return {span, plot().width()}; }
   // What is painted at a point of the scene.
   [[nodiscard]] std::optional<timeline::SliceRef> sliceAt(QPointF point) const;
+  // The header of the process whose rows are at the top, while it is scrolled out of view: it stays below the ruler.
+  [[nodiscard]] const Row* pinnedHeader() const;
   [[nodiscard]] const Row* rowAt(QPointF point) const;
   // The rectangle of a slice in the scene, not clipped; empty when its process is folded.
   [[nodiscard]] QRectF sliceRect(const timeline::SliceRef& ref) const;
@@ -48,6 +51,8 @@ void paintTimeline(QPainter& painter, const TimelineScene& scene);
 
 // Several lines of plain text about a slice, for a tooltip.
 [[nodiscard]] QString describe(const timeline::Timeline& timeline, const timeline::SliceRef& ref, double originNs);
+// "2.5 ms", or that it has not ended.
+[[nodiscard]] QString durationOf(const timeline::Slice& slice);
 
 [[nodiscard]] inline QString toQString(const std::string& text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));

@@ -3,7 +3,6 @@
 
 #include <QApplication>
 #include <QHelpEvent>
-#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
@@ -17,8 +16,9 @@ namespace {
 
 using timeline::SliceRef;
 
-constexpr double kZoomStep = 1.25;
-constexpr double kPanPixels = 80;
+constexpr double kWheelZoom = 1.25;
+constexpr double kWheelPan = 80;
+constexpr double kGutterEdge = 4;  // pixels to both sides in which the edge can be grasped
 
 }  // namespace
 
@@ -41,6 +41,7 @@ void TimelineView::setTimeline(std::shared_ptr<const timeline::Timeline> timelin
   m_folding = {};
   m_matches.clear();
   m_hovered.reset();
+  m_widestLabel = widestLabel();
   verticalScrollBar()->setValue(0);
   rebuildLayout();
 }
@@ -48,6 +49,38 @@ void TimelineView::setTimeline(std::shared_ptr<const timeline::Timeline> timelin
 void TimelineView::setMatches(std::vector<char> matches) {
   m_matches = std::move(matches);
   viewport()->update();
+}
+
+void TimelineView::setEmptyText(const QString& text) {
+  m_emptyText = text;
+  viewport()->update();
+}
+
+void TimelineView::setGutterWidth(std::optional<double> width) {
+  m_gutterWidth = width;
+  viewport()->update();
+}
+
+double TimelineView::widestLabel() const {
+  double widest = 0;
+  if (!m_timeline) return widest;
+  const QFontMetricsF metrics(font());
+  for (const auto& process : m_timeline->processes) {
+    for (const auto& track : process.tracks)
+      widest = std::max(widest, metrics.horizontalAdvance(toQString(track.label)));
+  }
+  return widest;
+}
+
+double TimelineView::gutterWidth() const {
+  constexpr double kLeast = 60, kBesideLabel = 36;
+  const double width = viewport()->width();
+  if (m_gutterWidth) return std::clamp(*m_gutterWidth, kLeast, std::max(kLeast, width * 0.6));
+  return std::clamp(m_widestLabel + kBesideLabel, 110.0, std::clamp(width * 0.25, 110.0, 300.0));
+}
+
+bool TimelineView::isOnGutterEdge(QPointF position) const {
+  return m_timeline && std::abs(position.x() - gutterWidth()) <= kGutterEdge;
 }
 
 void TimelineView::setFolding(const Folding& folding) {
@@ -62,7 +95,8 @@ TimelineScene TimelineView::scene() const {
   scene.span = m_state.span();
   scene.size = viewport()->size();
   scene.scrollY = verticalScrollBar()->value();
-  scene.gutterWidth = std::min(210.0, std::max(90.0, viewport()->width() * 0.25));
+  scene.gutterWidth = gutterWidth();
+  scene.emptyText = m_emptyText;
   scene.theme = m_theme;
   scene.selected = m_state.selection();
   scene.hovered = m_hovered;
@@ -125,12 +159,12 @@ void TimelineView::pan(double pixels) {
 void TimelineView::wheelEvent(QWheelEvent* event) {
   const QPoint degrees = event->angleDelta();
   if (event->modifiers() & Qt::ShiftModifier) {
-    pan(-(degrees.y() + degrees.x()) / 120.0 * kPanPixels);
+    pan(-(degrees.y() + degrees.x()) / 120.0 * kWheelPan);
   } else if (event->modifiers() & Qt::AltModifier || event->position().x() < scene().gutterWidth) {
     verticalScrollBar()->setValue(verticalScrollBar()->value() - (degrees.y() + degrees.x()) / 2);
   } else {
-    if (degrees.x() != 0) pan(-degrees.x() / 120.0 * kPanPixels);
-    if (degrees.y() != 0) zoomAt(event->position().x(), std::pow(kZoomStep, -degrees.y() / 120.0));
+    if (degrees.x() != 0) pan(-degrees.x() / 120.0 * kWheelPan);
+    if (degrees.y() != 0) zoomAt(event->position().x(), std::pow(kWheelZoom, -degrees.y() / 120.0));
   }
   event->accept();
 }
@@ -138,7 +172,8 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
 void TimelineView::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton || !m_timeline) return;
   m_pressed = m_dragged = event->position();
-  m_drag = event->position().y() < scene().axisHeight ? Drag::kMeasure : Drag::kPending;
+  const bool measures = event->position().y() < scene().axisHeight || (event->modifiers() & Qt::ShiftModifier);
+  m_drag = isOnGutterEdge(event->position()) ? Drag::kGutter : measures ? Drag::kMeasure : Drag::kPending;
   if (m_drag == Drag::kMeasure) m_state.measure(std::nullopt);
 }
 
@@ -147,26 +182,41 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   const TimelineScene current = scene();
   if (m_drag == Drag::kPending && (position - m_pressed).manhattanLength() >= QApplication::startDragDistance())
     m_drag = Drag::kPan;
-  if (m_drag == Drag::kPan) {
-    pan(m_dragged.x() - position.x());
-    verticalScrollBar()->setValue(verticalScrollBar()->value() + static_cast<int>(m_dragged.y() - position.y()));
-    m_dragged = position;
-    viewport()->setCursor(Qt::ClosedHandCursor);
-    return;
-  }
-  if (m_drag == Drag::kMeasure) {
-    const double a = current.scale().toNs(std::max(0.0, m_pressed.x() - current.gutterWidth));
-    const double b = current.scale().toNs(std::max(0.0, position.x() - current.gutterWidth));
-    m_state.measure(TimeSpan{std::min(a, b), std::max(a, b)});
-    return;
-  }
-  viewport()->setCursor(position.y() < current.axisHeight ? Qt::IBeamCursor : Qt::ArrowCursor);
+  if (m_drag != Drag::kNone) return continueDrag(position);
+  viewport()->setCursor(isOnGutterEdge(position)            ? Qt::SplitHCursor
+                        : position.y() < current.axisHeight ? Qt::IBeamCursor
+                                                            : Qt::ArrowCursor);
   const auto hovered = m_timeline ? current.sliceAt(position) : std::nullopt;
   if (hovered != m_hovered) {
     m_hovered = hovered;
     viewport()->update();
     if (!hovered) QToolTip::hideText();
   }
+}
+
+void TimelineView::continueDrag(QPointF position) {
+  const TimelineScene current = scene();
+  if (m_drag == Drag::kGutter) {
+    setGutterWidth(position.x());
+  } else if (m_drag == Drag::kPan) {
+    pan(m_dragged.x() - position.x());
+    verticalScrollBar()->setValue(verticalScrollBar()->value() + static_cast<int>(m_dragged.y() - position.y()));
+    m_dragged = position;
+    viewport()->setCursor(Qt::ClosedHandCursor);
+  } else if (m_drag == Drag::kMeasure) {
+    const double a = current.scale().toNs(std::max(0.0, m_pressed.x() - current.gutterWidth));
+    const double b = current.scale().toNs(std::max(0.0, position.x() - current.gutterWidth));
+    m_state.measure(TimeSpan{std::min(a, b), std::max(a, b)});
+  }
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton || !m_timeline) return;
+  if (isOnGutterEdge(event->position())) return setGutterWidth(std::nullopt);
+  const auto slice = scene().sliceAt(event->position());
+  if (!slice) return mousePressEvent(event);
+  m_state.select(slice);
+  zoomToSelection();
 }
 
 void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
@@ -192,146 +242,20 @@ void TimelineView::fold(const Row& row) {
   rebuildLayout();
 }
 
-void TimelineView::keyPressEvent(QKeyEvent* event) {
-  if (!m_timeline || event->modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier)) {
-    QAbstractScrollArea::keyPressEvent(event);
-    return;
-  }
-  const double middle = scene().plot().center().x();
-  const double cursor = viewport()->mapFromGlobal(QCursor::pos()).x();
-  const double anchor =
-      viewport()->underMouse() && scene().plot().contains(QPointF(cursor, scene().plot().center().y())) ? cursor
-                                                                                                        : middle;
-  switch (event->key()) {
-    case Qt::Key_W:
-      zoomAt(anchor, 1 / (kZoomStep * kZoomStep));
-      break;
-    case Qt::Key_S:
-      zoomAt(anchor, kZoomStep * kZoomStep);
-      break;
-    case Qt::Key_A:
-      pan(-kPanPixels);
-      break;
-    case Qt::Key_D:
-      pan(kPanPixels);
-      break;
-    case Qt::Key_F:
-      zoomToSelection();
-      break;
-    case Qt::Key_Home:
-      m_state.showAll();
-      break;
-    case Qt::Key_Backspace:
-      m_state.undo();
-      break;
-    case Qt::Key_Left:
-      selectNeighbour(-1);
-      break;
-    case Qt::Key_Right:
-      selectNeighbour(1);
-      break;
-    case Qt::Key_Up:
-      selectOtherLane(-1);
-      break;
-    case Qt::Key_Down:
-      selectOtherLane(1);
-      break;
-    case Qt::Key_Escape:
-      m_state.select(std::nullopt);
-      m_state.measure(std::nullopt);
-      break;
-    default:
-      QAbstractScrollArea::keyPressEvent(event);
-      return;
-  }
-  event->accept();
-}
-
-void TimelineView::selectNeighbour(int offset) {
-  if (!m_state.selection()) return selectOtherLane(1);
-  SliceRef ref = *m_state.selection();
-  const auto& slices = m_timeline->track(ref).lanes[ref.lane].slices;
-  const int64_t index = static_cast<int64_t>(ref.index) + offset;
-  if (index < 0 || index >= static_cast<int64_t>(slices.size())) return;
-  ref.index = static_cast<uint32_t>(index);
-  m_state.select(ref);
-  reveal(ref);
-}
-
-// The slice nearest in time in the lane above or below, over all tracks that are shown.
-void TimelineView::selectOtherLane(int direction) {
-  std::vector<SliceRef> lanes;
-  for (const Row& row : m_layout.rows()) {
-    if (row.kind != RowKind::kTrack) continue;
-    const auto& track = m_timeline->processes[row.process].tracks[row.track];
-    for (uint32_t lane = 0; lane < track.lanes.size(); ++lane) lanes.push_back({row.process, row.track, lane, 0});
-  }
-  if (lanes.empty()) return;
-  const auto& selection = m_state.selection();
-  int64_t at = direction > 0 ? -1 : static_cast<int64_t>(lanes.size());
-  double ns = (m_state.span().startNs + m_state.span().endNs) / 2;
-  if (selection) {
-    SliceRef lane = *selection;
-    lane.index = 0;
-    const auto found = std::find(lanes.begin(), lanes.end(), lane);
-    if (found != lanes.end()) at = found - lanes.begin();
-    const auto& slice = m_timeline->slice(*selection);
-    ns = static_cast<double>(slice.startNs) + static_cast<double>(slice.durationNs) / 2;
-  }
-  at += direction;
-  if (at < 0 || at >= static_cast<int64_t>(lanes.size())) return;
-  SliceRef next = lanes[static_cast<size_t>(at)];
-  const auto& slices = m_timeline->track(next).lanes[next.lane].slices;
-  const auto after = std::partition_point(
-      slices.begin(), slices.end(), [ns](const timeline::Slice& s) { return static_cast<double>(s.startNs) <= ns; });
-  next.index = static_cast<uint32_t>(std::max<int64_t>(0, (after - slices.begin()) - 1));
-  m_state.select(next);
-  reveal(next);
-}
-
-void TimelineView::reveal(const SliceRef& ref) {
-  if (!m_timeline) return;
-  if (m_folding.processes.erase(ref.process)) rebuildLayout();
-  const auto& slice = m_timeline->slice(ref);
-  const auto start = static_cast<double>(slice.startNs);
-  const auto end = static_cast<double>(slice.endNs());
-  const TimeSpan& span = m_state.span();
-  if (end < span.startNs || start > span.endNs) {
-    const double middle = (start + end) / 2;
-    const double half = std::max(span.length(), (end - start) * 1.2) / 2;
-    m_state.setSpan({middle - half, middle + half});
-  }
-  const Row* row = m_layout.trackRow(ref.process, ref.track);
-  if (!row) return;
-  const double top = m_layout.laneTop(*row, ref.lane);
-  const double visible = scene().plot().height();
-  const int value = verticalScrollBar()->value();
-  if (top < value || top + m_layout.laneHeight(*row) > value + visible)
-    verticalScrollBar()->setValue(static_cast<int>(top - visible / 3));
-}
-
-void TimelineView::zoomToSelection() {
-  if (!m_timeline) return;
-  if (m_state.selection()) {
-    const auto& slice = m_timeline->slice(*m_state.selection());
-    const double length = std::max<double>(static_cast<double>(slice.durationNs), kShortestSpanNs);
-    const auto start = static_cast<double>(slice.startNs);
-    m_state.setSpan({start - length * 0.1, start + length * 1.1});
-  } else if (m_state.measured()) {
-    m_state.setSpan(*m_state.measured());
-  }
+QString TimelineView::tipAt(QPointF position) const {
+  if (!m_timeline) return {};
+  const TimelineScene current = scene();
+  if (const auto ref = current.sliceAt(position)) return describe(*m_timeline, *ref, current.originNs);
+  const Row* row = current.rowAt(position);
+  if (!row || (row->kind == RowKind::kTrack && position.x() >= current.gutterWidth)) return {};
+  const auto& process = m_timeline->processes[row->process];
+  const QString label = toQString(process.label);
+  return row->kind == RowKind::kProcess ? label : toQString(process.tracks[row->track].label) + '\n' + label;
 }
 
 bool TimelineView::showTip(QPoint position, QPoint globalPosition) {
   if (!m_timeline) return false;
-  const TimelineScene current = scene();
-  QString text;
-  if (const auto ref = current.sliceAt(position)) {
-    text = describe(*m_timeline, *ref, current.originNs);
-  } else if (const Row* row = current.rowAt(position); row && position.x() < current.gutterWidth) {
-    const auto& process = m_timeline->processes[row->process];
-    text = toQString(row->kind == RowKind::kProcess ? process.label : process.tracks[row->track].label);
-  }
+  const QString text = tipAt(position);
   if (text.isEmpty()) {
     QToolTip::hideText();
   } else {

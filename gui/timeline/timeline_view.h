@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "gui/state/commands.h"
 #include "gui/state/view_state.h"
 #include "gui/timeline/timeline_painter.h"
 
@@ -26,9 +27,21 @@ class TimelineView : public QAbstractScrollArea {
   void reveal(const timeline::SliceRef& ref);
   // Fits the selection, or without one the measured span.
   void zoomToSelection();
+  // What stands in the plot when the timeline has no slices.
+  void setEmptyText(const QString& text);
+  // Does what concerns the timeline; false: it is nothing of the timeline's.
+  bool run(Command command);
+  // Of the names, in pixels; none: as the names need.
+  void setGutterWidth(std::optional<double> width);
   void setFolding(const Folding& folding);
   [[nodiscard]] const Folding& folding() const { return m_folding; }
   [[nodiscard]] TimelineScene scene() const;
+  // What a tooltip at a point of the viewport says; "" : nothing.
+  [[nodiscard]] QString tipAt(QPointF position) const;
+
+ signals:
+  // A key of the timeline's that means something elsewhere.
+  void commandRequested(plumb::gui::Command command);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -37,17 +50,24 @@ class TimelineView : public QAbstractScrollArea {
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
   void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void changeEvent(QEvent* event) override;
   bool viewportEvent(QEvent* event) override;
 
  private:
-  enum class Drag { kNone, kPending, kPan, kMeasure };
+  enum class Drag { kNone, kPending, kPan, kMeasure, kGutter };
 
   void rebuildLayout();
   void updateScrollBar();
   void zoomAt(double x, double factor);
   void pan(double pixels);
+  [[nodiscard]] double zoomAnchor() const;
+  void measureSelection();
+  [[nodiscard]] double gutterWidth() const;
+  [[nodiscard]] bool isOnGutterEdge(QPointF position) const;
+  [[nodiscard]] double widestLabel() const;
+  void continueDrag(QPointF position);
   // Several steps of one gesture within a short time become one entry of the zoom history.
   ViewState::History gesture();
   void selectNeighbour(int offset);
@@ -61,6 +81,9 @@ class TimelineView : public QAbstractScrollArea {
   TrackLayout m_layout;
   Theme m_theme;
   std::vector<char> m_matches;
+  QString m_emptyText;
+  double m_widestLabel = 0;
+  std::optional<double> m_gutterWidth;  // as the user dragged it
   std::optional<timeline::SliceRef> m_hovered;
   Drag m_drag = Drag::kNone;
   QPointF m_pressed;

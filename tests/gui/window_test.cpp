@@ -1,41 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real window, without a display.
-#include <gtest/gtest.h>
-
 #include <QLineEdit>
-#include <QSignalSpy>
-#include <QTabWidget>
-#include <QTest>
 #include <QWheelEvent>
 
-#include "gui/app/main_window.h"
-#include "gui/pages/timeline_page.h"
-#include "tests/gui/fixtures.h"
-#include "tests/support/trace_builder.h"
+#include "tests/gui/window_fixture.h"
 
 namespace plumb::test {
 namespace {
 
 using namespace plumb::gui;
 
-class Window : public testing::Test {
+class Window : public WindowTest {
  protected:
-  void open(const std::string& path) {
-    m_window.resize(1200, 800);
-    m_window.show();
-    m_window.open(QString::fromStdString(path));
-  }
-  void openSample() {
-    QSignalSpy loaded(&m_window, &MainWindow::loaded);
-    open(sampleTrace(m_folder));
-    ASSERT_TRUE(loaded.wait(20'000)) << m_window.message().toStdString();
-  }
-  std::string failureOf(const std::string& path) {
-    QSignalSpy failed(&m_window, &MainWindow::failed);
-    open(path);
-    return failed.wait(20'000) ? failed.front().front().toString().toStdString() : "no failure was reported";
-  }
-  TimelineView& view() { return m_window.timelinePage().view(); }
   // The first slice of a kind that is wide enough to click.
   std::optional<timeline::SliceRef> visible(timeline::SliceKind kind) {
     const timeline::Timeline& all = *m_window.data()->timeline;
@@ -60,9 +36,6 @@ class Window : public testing::Test {
     }
     return "";
   }
-
-  Folder m_folder;
-  MainWindow m_window;
 };
 
 TEST_F(Window, ShowsARecordingAtItsSecondStep) {
@@ -162,6 +135,34 @@ TEST_F(Window, SaysWhatIsWrongWithABrokenFile) {
   EXPECT_NE(m_window.message(), "");
   EXPECT_NE(failureOf(m_folder.write("empty.sqlite", "")), "no failure was reported");
   EXPECT_NE(failureOf(m_folder.write("text.sqlite", QByteArray(5000, 'x'))), "no failure was reported");
+}
+
+TEST_F(Window, SaysWhatKindOfFileItCannotShow) {
+  EXPECT_NE(failureOf(m_folder.write("random.sqlite", "\x8f\x02\x91" + QByteArray(3000, '\xe7'))).find("random.sqlite"),
+            std::string::npos);
+  const std::string path = sampleTrace(m_folder);
+  {
+    TraceBuilder builder(m_folder.path("newer.sqlite"));
+    builder.execute("PRAGMA user_version = 999");
+  }
+  EXPECT_NE(failureOf(m_folder.path("newer.sqlite")).find("newer Plumbline"), std::string::npos);
+  {
+    TraceBuilder builder(m_folder.path("foreign.sqlite"));
+    builder.execute("PRAGMA application_id = 7");
+  }
+  const std::string foreign = failureOf(m_folder.path("foreign.sqlite"));
+  EXPECT_NE(foreign.find("an SQLite database of another program"), std::string::npos) << foreign;
+  EXPECT_NE(foreign.find("plumb import"), std::string::npos) << foreign;
+  // The window goes on.
+  openWhole(path);
+  EXPECT_EQ(m_window.message(), "");
+}
+
+TEST_F(Window, ShowsTheTimelineBeforeTheRestIsComputed) {
+  QSignalSpy shown(&m_window, &MainWindow::timelineShown);
+  openSample();
+  EXPECT_EQ(shown.count(), 1);
+  EXPECT_TRUE(m_window.data()->isWhole);
 }
 
 TEST_F(Window, SurvivesATruncatedRecording) {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/pages/absence.h"
+
+#include <QCoreApplication>
+#include <QStringList>
+#include <algorithm>
+
+#include "gui/timeline/timeline_painter.h"
+
+namespace plumb::gui {
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("absence", text); }
+
+// What the recording says about a lane that brought nothing; "" when it says nothing.
+QString said(const TraceData& data, const char* lane) {
+  for (const char* severity : {"error", "warning"}) {
+    for (const Diagnostic& diagnostic : data.diagnostics) {
+      if (diagnostic.lane == lane && diagnostic.severity == severity)
+        return QStringLiteral(" ") + toQString(diagnostic.message);
+    }
+  }
+  return {};
+}
+
+QString holds(const TraceData& data) {
+  const QString what = toQString(data.contents.text());
+  return what.isEmpty() ? tr(" The file holds no events at all.") : tr(" The file holds %1.").arg(what);
+}
+
+QString ranksText(const std::vector<int64_t>& ranks) {
+  return (ranks.size() == 1 ? tr("rank %1") : tr("ranks %1")).arg(toQString(rankList(ranks)));
+}
+
+}  // namespace
+
+QString whyNoTimeline(const TraceData& data) {
+  QString text = tr("Cannot show a timeline, because the recording holds no events that have a time.") + holds(data);
+  if (data.contents.allocations) text += tr(" Its memory is on the page Memory.");
+  if (data.contents.counters) text += tr(" Its counters: plumb report counters FILE.");
+  if (data.contents.benchmarks) text += tr(" Its benchmarks: plumb report benchmarks FILE.");
+  if (data.timeline && data.timeline->untimedCount > 0)
+    text += tr(" %L1 events have no usable time.").arg(data.timeline->untimedCount);
+  return text + said(data, "cupti");
+}
+
+QString whyNoBreakdown(const TraceData& data) {
+  return tr("Cannot say where a device's time went, because the recording holds no kernels, copies or sets.") +
+         holds(data) + said(data, "cupti");
+}
+
+QString whyNoSteps(const TraceData& data) {
+  const QString how =
+      data.contents.kernels
+          ? tr("no range is named 'step' or 'ProfilerStep', and its kernels do not repeat")
+          : tr("no range is named 'step' or 'ProfilerStep', and there are no kernels that could repeat");
+  return tr("Cannot say what a step took, because %1.").arg(how) + said(data, "nvtx");
+}
+
+QString whyNoCollectives(const TraceData& data) {
+  if (data.contents.communicators && !data.contents.largerCommunicators)
+    return tr("No collective was recorded, because every communicator has one rank: NCCL launches no kernels for it.");
+  if (data.contents.benchmarks)
+    return tr("No collective was recorded: the file holds benchmarks of collectives (plumb report benchmarks FILE).");
+  return tr("Cannot say what collectives took, because none was recorded.") + holds(data) + said(data, "nccl");
+}
+
+QString whyNoMemory(const TraceData& data) {
+  return tr("Cannot say what memory was used for, because the recording holds no device allocations.") + holds(data) +
+         said(data, "memory");
+}
+
+QString whyNoRoofline(const TraceData& data) {
+  return tr("Cannot draw a roofline, because the recording holds no kernels.") + holds(data) + said(data, "cupti");
+}
+
+QString stuckSentence(const TraceData& data) {
+  if (!data.stuckProblem.empty()) return tr("Cannot say whether the run hangs: %1").arg(toQString(data.stuckProblem));
+  if (!data.stuck.hasStates && !data.stuck.hasCollectives)
+    return tr(
+        "Cannot say whether the run hangs, because the file holds neither collectives nor their states: record the "
+        "run, or import the flight-recorder dumps of all ranks.");
+  if (data.stuck.collectives.empty()) return tr("No rank waited in a collective for one that never came.");
+  const StuckCollective& first = data.stuck.collectives.front();
+  QString what = tr("%1 %2 of %3").arg(toQString(first.operation)).arg(first.sequence).arg(toQString(first.group));
+  if (first.since) what += tr(", since %1").arg(formatTime(static_cast<double>(first.since->ns()), 1e6));
+  QString text = first.missing.empty()
+                     ? tr("Collectives have not ended, the first of them %1: %2.").arg(what, toQString(first.reason))
+                     : tr("The run hangs in %1: %2.").arg(what, toQString(first.reason));
+  if (!data.stuck.suspects.empty()) {
+    std::vector<int64_t> ranks;
+    for (const auto& suspect : data.stuck.suspects) ranks.push_back(suspect.rank);
+    std::ranges::sort(ranks);
+    text += tr(" Look at %1.").arg(ranksText(ranks));
+  }
+  return text;
+}
+
+QString runEndNote(const TraceData& data) {
+  QStringList parts;
+  if (!data.stuck.collectives.empty()) parts << stuckSentence(data);
+  QStringList lost;
+  for (const plumb::Process& process : data.processes) {
+    if (process.ended == "lost") lost << toQString(process.label());
+  }
+  constexpr qsizetype kMostNamed = 8;
+  const qsizetype more = lost.size() - kMostNamed;
+  if (more > 0) lost = lost.mid(0, kMostNamed) << tr("%1 more").arg(more);
+  if (!lost.isEmpty())
+    parts << tr("Ended without a goodbye (killed?): %1. Their last events may be missing.")
+                 .arg(lost.join(QStringLiteral(", ")));
+  if (!data.info.complete) {
+    parts
+        << tr("The recording is not finished: it is still being made (%1 reads it again), or its recorder was killed.")
+               .arg(QStringLiteral("F5"));
+  }
+  return parts.join(QStringLiteral(" "));
+}
+
+}  // namespace plumb::gui

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <QWidget>
+#include <memory>
+
+#include "gui/async/trace_data.h"
+#include "gui/pages/table_section.h"
+#include "gui/state/view_state.h"
+
+class QLabel;
+
+namespace plumb::gui {
+
+// What the run hangs in, and what the collectives did.
+class CollectivesPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit CollectivesPage(QWidget* parent = nullptr);
+  void setData(const std::shared_ptr<const TraceData>& trace);
+  [[nodiscard]] TableSection& stuck() { return *m_stuck; }
+  [[nodiscard]] TableSection& collectives() { return *m_collectives; }
+
+ signals:
+  // A stuck collective that the user wants to see.
+  void revealRequested(const plumb::timeline::SliceRef& slice);
+
+ private:
+  void fillStuck(const TraceData& trace);
+  void fillCollectives(const TraceData& trace);
+  void reveal(size_t row);
+
+  std::shared_ptr<const TraceData> m_data;
+  QLabel* m_verdict;
+  TableSection* m_stuck;
+  TableSection* m_collectives;
+};
+
+}  // namespace plumb::gui

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A titled table with its definitions, which says why when it has no rows.
+#pragma once
+#include <QSortFilterProxyModel>
+#include <QWidget>
+#include <vector>
+
+#include "gui/models/table_model.h"
+
+class QLabel;
+class QStackedLayout;
+class QTableView;
+
+namespace plumb::gui {
+
+class TableSection : public QWidget {
+  Q_OBJECT
+
+ public:
+  TableSection(const QString& title, const QString& definition, QStringList columns, QWidget* parent = nullptr);
+  // whyEmpty is shown in place of a table without rows.
+  void setRows(std::vector<std::vector<Cell>> rows, const QString& whyEmpty);
+  [[nodiscard]] const TableModel& model() const { return m_model; }
+  [[nodiscard]] QTableView& view() { return *m_view; }
+  // What stands in place of the table; "" : the table is shown.
+  [[nodiscard]] QString emptyText() const;
+
+ signals:
+  // The row in setRows' order.
+  void rowActivated(size_t row);
+
+ private:
+  TableModel m_model;
+  QSortFilterProxyModel m_sorted;
+  QTableView* m_view;
+  QLabel* m_empty;
+  QStackedLayout* m_stack;
+};
+
+}  // namespace plumb::gui
