@@ -21,9 +21,9 @@ std::string bytesText(int64_t bytes) { return formatBytes(static_cast<double>(by
 
 // True when nothing changes: a picture of one moment, not a history.
 bool isOneMoment(const DeviceMemory& device) {
-  return std::ranges::all_of(device.points,
-                             [&](const MemoryPoint& p) { return p.totalBytes == 0 || p.time == device.peak.time; }) &&
-         device.peak.time.ns() == 0;
+  return device.peak.time.ns() == 0 && std::ranges::all_of(device.points, [&](const MemoryPoint& point) {
+           return point.totalBytes == device.peak.totalBytes;
+         });
 }
 
 TextTable tableOf(const Trace& trace, const std::vector<DeviceMemory>& devices, size_t columns) {
