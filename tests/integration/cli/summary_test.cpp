@@ -78,7 +78,7 @@ TEST_F(Cli, OutOfMemoryIsSaidWithWhatWasLive) {
   EXPECT_THAT(plumb({"summary", path("oom.sqlite")}).output,
               AllOf(HasSubstr("Out of memory\n"),
                     HasSubstr("At 2.00 ms, out of memory: 3.00 GiB were asked for, 1.00 MiB were free on device 0;"),
-                    HasSubstr("10.00 MiB were live.")));
+                    HasSubstr("10.00 MiB\n  were live.")));
 }
 
 TEST_F(Cli, WhatCannotBeComparedIsExplainedOnce) {
