@@ -263,8 +263,9 @@ TEST_F(Roofline, BelowBothRoofsIsLatencyOnlyWhereKernelsAreShortOrTheirGridsSmal
   launch(215, 100'000, "narrow");
   m_builder.execute("UPDATE kernel SET grid_x = 400");
   m_builder.execute("UPDATE kernel SET grid_x = 4 WHERE short_name_id = (SELECT id FROM string WHERE text = 'narrow')");
+  const std::vector<DeviceRoofline> devices = analyze();
   std::map<std::string, RooflinePoint> points;
-  for (const RooflinePoint& point : analyze().at(0).points) points[point.name] = point;
+  for (const RooflinePoint& point : devices.at(0).points) points[point.name] = point;
   EXPECT_EQ(points["short"].verdict, Verdict::LatencyBound);
   EXPECT_THAT(points["short"].reason, testing::HasSubstr("2.0 us on average"));
   EXPECT_EQ(points["narrow"].verdict, Verdict::LatencyBound);
