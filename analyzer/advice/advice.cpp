@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/reports/reports.h"
+#include "analyzer/trace/shared_loads.h"
 #include "analyzer/trace/text_parts.h"
 #include "analyzer/trace/time_limit.h"
 
@@ -157,6 +159,23 @@ void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLim
   }
 }
 
+// While it lives, what the rules read of the trace's events they read once.
+class SharedReading {
+ public:
+  explicit SharedReading(Trace& trace) : m_trace(trace), m_isMine(!trace.sharedLoads()) {
+    if (m_isMine) m_trace.shareLoads(std::make_shared<SharedLoads>());
+  }
+  ~SharedReading() {
+    if (m_isMine) m_trace.shareLoads(nullptr);
+  }
+  SharedReading(const SharedReading&) = delete;
+  SharedReading& operator=(const SharedReading&) = delete;
+
+ private:
+  Trace& m_trace;
+  bool m_isMine;
+};
+
 // All of the steps of all ranks, and the GPU work that they launched.
 Interval hullOf(const std::vector<RankSteps>& ranks) {
   Interval hull{kAllTime.end, kAllTime.start};
@@ -220,6 +239,7 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
   if (const Status known = checkFilter(trace, filter); !known.ok()) return known.error();
   auto rules = findRules(userFolders);
   if (!rules.ok()) return rules.error();
+  const SharedReading sharing(trace);
   Advice advice;
   if (filter.isWholeTime()) {
     auto steps = findStepsApart(trace);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "analyzer/analyses/clock_offsets.h"
-#include "analyzer/analyses/windows.h"
+#include "analyzer/analyses/work_filter.h"
 
 namespace plumb {
 namespace {
@@ -23,6 +23,7 @@ struct Record {
   int64_t sequence = -1;
   int64_t bytes = 0;
   bool sharesKernel = false;
+  Correlation correlation;  // of its kernel
 };
 
 using Cause = std::pair<int64_t, int64_t>;  // (process, external id) or (process, correlation)
@@ -90,6 +91,7 @@ Status joinKernels(Trace& trace, const ByCause<std::vector<size_t>>& byCause, st
         Record& record = records[index];
         record.sharesKernel = found->second->size() > 1;
         if (isKernel && !record.member.kernel) record.member.kernel = row.id<KernelId>(5);
+        if (!record.member.device) record.correlation = row.id<Correlation>(1);
         std::optional<Interval>& device = record.member.device;
         device = device ? Interval{std::min(device->start, time.start), std::max(device->end, time.end)} : time;
       }
@@ -159,15 +161,12 @@ void sortByRank(CollectiveInstance& instance) {
 
 Status applyFilter(Trace& trace, const Filter& filter, std::vector<Record>& records) {
   if (filter.isWholeTime() && !filter.rank) return Unit{};
-  auto windows = findWindows(trace, filter);
-  if (!windows.ok()) return windows.error();
-  std::unordered_map<ProcessId, const ProcessWindows*> windowsOf;
-  for (const ProcessWindows& window : windows.value()) windowsOf[window.process] = &window;
+  auto kept = WorkFilter::load(trace, filter);
+  if (!kept.ok()) return kept.error();
   for (Record& record : records) {
     CollectiveMember& member = record.member;
-    const auto mine = windowsOf.find(member.process);
-    member.isInFilter = mine != windowsOf.end() && (member.device ? mine->second->gpu.contains(member.device->start)
-                                                                  : mine->second->host.contains(member.host.start));
+    member.isInFilter = member.device ? kept.value().keeps(member.process, record.correlation, member.device->start)
+                                      : kept.value().events().keepsOnHost(member.process, member.host.start);
   }
   return Unit{};
 }

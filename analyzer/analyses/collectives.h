@@ -5,8 +5,8 @@
 //   arrival = start of the rank's kernel; wait = last arrival - arrival; transfer = last end - last arrival;
 //   skew = last - first arrival. Bandwidth is computed from the transfer, and beside it from the kernels' duration.
 // Between hosts, times are compared after taking off the clocks' offset (clock_offsets.h).
-// A filter keeps the records whose kernel starts in a GPU window of their process (without a kernel: whose call begins
-// in a host window); an instance is in the filter when one of its records is, and is measured over all its ranks.
+// A filter keeps the records whose kernel it keeps (work_filter.h; without a kernel: whose call begins in a
+// host window); an instance is in the filter when one of its records is, and is measured over all its ranks.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -14,6 +14,7 @@
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/stragglers.h"
+#include "analyzer/analyses/work_filter.h"
 
 namespace plumb {
 namespace {
@@ -74,13 +75,14 @@ Cell perSecond(const CollectiveInstance& instance, double factor) {
 
 // How many kernels are communication by their names alone, because the source has no record of the collective.
 Result<int64_t> countUnrecorded(Trace& trace, const Filter& filter) {
-  auto events = EventFilter::load(trace, filter);
+  auto events = WorkFilter::load(trace, filter);
   if (!events.ok()) return events.error();
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
   int64_t count = 0;
   const Status read = forEachGpuEvent(trace, classifier.value(), [&](const GpuEvent& event) {
-    count += event.kind == GpuEventKind::Communication && events.value().keepsOnGpu(event.process, event.time.start);
+    count += event.kind == GpuEventKind::Communication &&
+             events.value().keeps(event.process, event.correlation, event.time.start);
   });
   if (!read.ok()) return read.error();
   return count;

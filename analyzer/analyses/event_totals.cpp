@@ -16,6 +16,7 @@
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/operator_times.h"
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/work_filter.h"
 #include "analyzer/trace/row_scan.h"
 #include "analyzer/trace/shared_loads.h"
 
@@ -40,7 +41,7 @@ void sortLongestFirst(const Trace& trace, std::vector<Totals>& totals) {
 }
 
 // Kernels by what a column of the table says.
-Result<std::vector<EventTotals>> totalByColumns(Trace& trace, const EventFilter& filter, KernelGrouping grouping) {
+Result<std::vector<EventTotals>> totalByColumns(Trace& trace, const WorkFilter& filter, KernelGrouping grouping) {
   std::vector<EventTotals> result;
   Groups groups;
   const auto totalsOf = [&](const Key& key) -> std::pair<EventTotals&, bool> {
@@ -55,14 +56,16 @@ Result<std::vector<EventTotals>> totalByColumns(Trace& trace, const EventFilter&
   const bool isByName = grouping == KernelGrouping::Name || grouping == KernelGrouping::FullName;
   if (trace.sharedLoads() && isByName) {
     const Status read = forEachWork(trace, [&](const WorkRow& work) {
-      if (work.what != WorkKind::Kernel || !work.isTimed || !filter.keepsOnGpu(work.process, work.time.start)) return;
+      if (work.what != WorkKind::Kernel || !work.isTimed ||
+          !filter.keeps(work.process, work.correlation, work.time.start))
+        return;
       const StringId name = grouping == KernelGrouping::Name ? work.shortName : work.name;
       totalsOf({work.process.value(), name.value()}).first.durations.add(work.time.length().ns());
     });
     if (!read.ok()) return read.error();
     return result;
   }
-  std::string columns = "process_id, start_ns, duration_ns, flags, ";
+  std::string columns = "process_id, start_ns, duration_ns, flags, correlation, ";
   columns += grouping == KernelGrouping::FullName      ? "name_id"
              : grouping == KernelGrouping::MangledName ? "mangled_name_id"
                                                        : "short_name_id";
@@ -71,9 +74,9 @@ Result<std::vector<EventTotals>> totalByColumns(Trace& trace, const EventFilter&
   const Status read = scanRows(trace.database(), columns, "main.kernel", [&](const RowValues& row) {
     if ((row.integer(3) & kNoUsableTime) || !isUsableTime(row.integer(1), row.integer(2))) return;
     const auto process = row.id<ProcessId>(0);
-    if (!filter.keepsOnGpu(process, row.time(1))) return;
-    Key key{process.value(), row.integer(4)};
-    for (int i = 0; byGrid && i < 6; ++i) key[static_cast<size_t>(2 + i)] = row.integer(5 + i);
+    if (!filter.keeps(process, row.id<Correlation>(4), row.time(1))) return;
+    Key key{process.value(), row.integer(5)};
+    for (int i = 0; byGrid && i < 6; ++i) key[static_cast<size_t>(2 + i)] = row.integer(6 + i);
     const auto [totals, isNew] = totalsOf(key);
     if (isNew && byGrid) {
       totals.detail = fmt::format("{}x{}x{} blocks of {}x{}x{}", key[2], key[3], key[4], key[5], key[6], key[7]);
@@ -85,7 +88,7 @@ Result<std::vector<EventTotals>> totalByColumns(Trace& trace, const EventFilter&
 }
 
 // Kernels by who launched them.
-Result<std::vector<EventTotals>> totalByLauncher(Trace& trace, const EventFilter& filter, KernelGrouping grouping) {
+Result<std::vector<EventTotals>> totalByLauncher(Trace& trace, const WorkFilter& filter, KernelGrouping grouping) {
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
   auto calls = HostCallIndex::load(trace);
@@ -115,7 +118,7 @@ Result<std::vector<EventTotals>> totalByLauncher(Trace& trace, const EventFilter
   std::vector<EventTotals> result;
   Groups groups;
   const Status read = forEachLaunchedWork(trace, classifier.value(), calls.value(), [&](const LaunchedWork& work) {
-    if (work.what != WorkKind::Kernel || !filter.keepsOnGpu(work.process, work.time.start)) return;
+    if (work.what != WorkKind::Kernel || !filter.keeps(work.process, work.correlation, work.time.start)) return;
     const auto launcher = launcherOf(work);
     const auto [group, isNew] =
         groups.find({work.process.value(), work.shortName.value(), launcher ? launcher->value() : INT64_MIN});
@@ -145,7 +148,7 @@ void extend(std::optional<Interval>& hull, Interval time) {
 }  // namespace
 
 Result<std::vector<EventTotals>> groupKernels(Trace& trace, const Filter& filter, KernelGrouping grouping) {
-  auto kept = EventFilter::load(trace, filter);
+  auto kept = WorkFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   const bool byLauncher = grouping == KernelGrouping::Range || grouping == KernelGrouping::Operator;
   auto totals =
@@ -186,22 +189,22 @@ Result<std::vector<EventTotals>> totalCalls(Trace& trace, const Filter& filter, 
 }
 
 Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, CopyGrouping grouping) {
-  auto kept = EventFilter::load(trace, filter);
+  auto kept = WorkFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   std::vector<CopyTotals> result;
   Groups groups;
   for (const char* sql :
        {"SELECT process_id, device_id, start_ns, duration_ns, flags, bytes, is_async, copy_kind, target_kind,"
-        " source_kind FROM main.memory_copy",
-        "SELECT process_id, device_id, start_ns, duration_ns, flags, bytes, is_async, -1, memory_kind, NULL"
-        " FROM main.memory_set"}) {
+        " source_kind, correlation FROM main.memory_copy",
+        "SELECT process_id, device_id, start_ns, duration_ns, flags, bytes, is_async, -1, memory_kind, NULL,"
+        " correlation FROM main.memory_set"}) {
     auto rows = trace.query(sql);
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
     while (row.next()) {
       if ((row.integer(4) & kNoUsableTime) || !isUsableTime(row.integer(2), row.integer(3))) continue;
       const ProcessId process = row.id<ProcessId>(0);
-      if (!kept.value().keepsOnGpu(process, row.time(2))) continue;
+      if (!kept.value().keeps(process, row.id<Correlation>(10), row.time(2))) continue;
       const int64_t bytes = row.integer(5);
       const auto size = static_cast<size_t>(
           std::ranges::find_if(kSizeClasses, [&](const SizeClass& c) { return bytes < c.below; }) - kSizeClasses);
@@ -244,7 +247,7 @@ Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, 
 }
 
 Result<std::vector<GraphTotals>> totalGraphs(Trace& trace, const Filter& filter) {
-  auto kept = EventFilter::load(trace, filter);
+  auto kept = WorkFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   constexpr int64_t kNoGraph = -1;
   using GraphKey = std::pair<ProcessId, int64_t>;
@@ -261,7 +264,7 @@ Result<std::vector<GraphTotals>> totalGraphs(Trace& trace, const Filter& filter)
     while (row.next()) {
       if ((row.integer(3) & kNoUsableTime) || !isUsableTime(row.integer(1), row.integer(2))) continue;
       const ProcessId process = row.id<ProcessId>(0);
-      if (!kept.value().keepsOnGpu(process, row.time(1))) continue;
+      if (!kept.value().keeps(process, row.id<Correlation>(6), row.time(1))) continue;
       const GraphKey key{process, row.isNull(4) ? kNoGraph : row.integer(4)};
       GraphLaunch& launch = graphs[key][row.integer(6)];
       const Interval time = intervalOf(row.integer(1), row.integer(2));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analyzer/analyses/launched_work.h"
+#include "analyzer/analyses/work_filter.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/intervals.h"
 
@@ -100,7 +101,7 @@ void add(LaunchTotals& totals, const KernelLaunch& launch, QueueDepth& queue) {
 }  // namespace
 
 Result<LaunchTimes> totalLaunches(Trace& trace, const Filter& filter, LaunchGrouping grouping) {
-  auto kept = EventFilter::load(trace, filter);
+  auto kept = WorkFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
@@ -112,7 +113,7 @@ Result<LaunchTimes> totalLaunches(Trace& trace, const Filter& filter, LaunchGrou
   std::vector<KernelLaunch> launches;
   const Status read = forEachLaunchedWork(trace, classifier.value(), calls.value(), [&](const LaunchedWork& work) {
     addToQueue(streams, work);
-    if (work.what != WorkKind::Kernel || !kept.value().keepsOnGpu(work.process, work.time.start)) return;
+    if (work.what != WorkKind::Kernel || !kept.value().keeps(work.process, work.correlation, work.time.start)) return;
     if (work.call) {
       launches.push_back({work.process, work.stream, work.shortName, work.call, work.time});
     } else {

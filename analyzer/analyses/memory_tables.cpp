@@ -157,12 +157,12 @@ AnalysisRows handRows(Trace& trace, const Filter& filter) {
     const Cell rank = cell(hand.rank), pid = pidOf(trace, hand.process), device = ordinalOf(trace, hand.device);
     if (!hand.parameterCount) {
       rows.push_back({rank, pid, device, nullptr, nullptr, textCell("cannot say: no memory was declared as parameters"),
-                      nullptr, nullptr, nullptr});
+                      nullptr, nullptr, nullptr, nullptr});
     }
     for (const HandRow& row : hand.rows) {
       rows.push_back({rank, pid, device, cell(hand.parameterCount), hand.shardedOver, textCell(row.component),
                       row.formula.empty() ? Cell(nullptr) : textCell(row.formula), cell(row.expectedBytes),
-                      cell(row.measuredBytes)});
+                      cell(row.measuredBytes), row.note.empty() ? Cell(nullptr) : textCell(row.note)});
     }
   }
   return rows;
@@ -228,7 +228,7 @@ constexpr AnalysisTable kTables[] = {
      fragmentationRows},
     {"analysis_hand_calculation",
      "rank INTEGER, pid INTEGER, device INTEGER, parameters INTEGER, sharded_over INTEGER, component TEXT,"
-     " formula TEXT, expected_bytes INTEGER, measured_bytes INTEGER",
+     " formula TEXT, expected_bytes INTEGER, measured_bytes INTEGER, note TEXT",
      handRows},
     {"analysis_memory_inference",
      "rank INTEGER, pid INTEGER, category TEXT, declared_bytes INTEGER, inferred_bytes INTEGER, right_bytes INTEGER,"

@@ -16,6 +16,7 @@
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/operator_times.h"
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/work_filter.h"
 
 namespace plumb {
 namespace {
@@ -95,7 +96,7 @@ struct Role {
 
 class PrecisionAnalysis {
  public:
-  PrecisionAnalysis(Trace& trace, const EventFilter& filter) : m_trace(trace), m_filter(filter) {}
+  PrecisionAnalysis(Trace& trace, const WorkFilter& filter) : m_trace(trace), m_filter(filter) {}
 
   Status run() {
     if (Status done = loadAutocast(); !done.ok()) return done;
@@ -186,7 +187,7 @@ class PrecisionAnalysis {
     std::unordered_map<StringId, int> kinds;  // 1: product, 2: copies, 3: a range called cast
     for (size_t i = 0; i < m_operators.calls().size(); ++i) {
       const OperatorCall& call = m_operators.calls()[i];
-      if (call.source == OperatorSource::Library || !m_filter.keepsOnHost(call.process, call.start)) continue;
+      if (call.source == OperatorSource::Library || !m_filter.events().keepsOnHost(call.process, call.start)) continue;
       const auto [kind, isNew] = kinds.emplace(call.name, 0);
       if (isNew) {
         const std::string_view name = m_operators.nameOf(m_trace, call.name);
@@ -261,7 +262,8 @@ class PrecisionAnalysis {
     Statement& row = rows.value();
     while (row.next()) {
       const ProcessId process = row.id<ProcessId>(0);
-      if (!isUsableTime(row.integer(2), row.integer(3)) || !m_filter.keepsOnHost(process, row.time(2))) continue;
+      if (!isUsableTime(row.integer(2), row.integer(3)) || !m_filter.events().keepsOnHost(process, row.time(2)))
+        continue;
       int64_t index = 0;
       MatrixProducts& mine = product(process, m_trace.text(row.id<StringId>(4)), "library call", &index);
       count(mine, row.real(5), row.id<ThreadId>(1), intervalOf(row.integer(2), row.integer(3)));
@@ -289,7 +291,7 @@ class PrecisionAnalysis {
     Statement& row = rows.value();
     while (row.next()) {
       const ProcessId process = row.id<ProcessId>(0);
-      if (!m_filter.keepsOnHost(process, row.time(1))) continue;
+      if (!m_filter.events().keepsOnHost(process, row.time(1))) continue;
       int64_t index = 0;
       Conversions& mine = conversion(process, "", "range", &index);
       mine.bytes = addSaturated(mine.bytes.value_or(0), row.integer(2));
@@ -324,7 +326,7 @@ class PrecisionAnalysis {
       if (work.what != WorkKind::Kernel || told.count(work.process)) return;
       const auto [format, isNew] = formats.emplace(work.name, std::string_view());
       if (isNew) format->second = formatOfGemmKernel(m_trace.text(work.name));
-      if (format->second.empty() || !m_filter.keepsOnGpu(work.process, work.time.start)) return;
+      if (format->second.empty() || !m_filter.keeps(work.process, work.correlation, work.time.start)) return;
       MatrixProducts& mine = product(work.process, format->second, "kernel name");
       mine.inAutocast.reset();
       ++mine.count;
@@ -352,7 +354,8 @@ class PrecisionAnalysis {
     Statement& row = rows.value();
     while (row.next()) {
       const ProcessId process = row.id<ProcessId>(0);
-      if (m_filter.keepsOnHost(process, row.time(1))) m_results[process].scales.push_back({row.time(1), row.real(2)});
+      if (m_filter.events().keepsOnHost(process, row.time(1)))
+        m_results[process].scales.push_back({row.time(1), row.real(2)});
     }
     return row.status();
   }
@@ -367,14 +370,14 @@ class PrecisionAnalysis {
       const ProcessId process = row.id<ProcessId>(0);
       ProcessPrecision& mine = m_results[process];
       mine.skipsAreDeclared = true;
-      if (m_filter.keepsOnHost(process, row.time(1))) mine.skippedSteps.push_back(row.time(1));
+      if (m_filter.events().keepsOnHost(process, row.time(1))) mine.skippedSteps.push_back(row.time(1));
     }
     return row.status();
   }
 
   using RowKey = std::pair<ProcessId, std::pair<std::string, std::string>>;
   Trace& m_trace;
-  const EventFilter& m_filter;
+  const WorkFilter& m_filter;
   std::set<ProcessId> m_autocastOf;
   HostForest m_autocast;  // track: thread
   OperatorIndex m_operators;
@@ -390,7 +393,7 @@ class PrecisionAnalysis {
 }  // namespace
 
 Result<std::vector<ProcessPrecision>> analyzePrecision(Trace& trace, const Filter& filter) {
-  auto kept = EventFilter::load(trace, filter);
+  auto kept = WorkFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   PrecisionAnalysis analysis(trace, kept.value());
   if (const Status done = analysis.run(); !done.ok()) return done.error();

@@ -9,11 +9,31 @@
 #include <utility>
 
 #include "analyzer/analyses/roofline_work.h"
+#include "analyzer/analyses/small_kernels.h"
 
 namespace plumb {
 namespace {
 
-void judge(RooflinePoint& point, const DeviceRoofline& device) {
+// Below both roofs: whether short kernels or small grids are to blame, and how far below.
+void explainLow(RooflinePoint& point, int64_t multiprocessors) {
+  const Duration average(point.duration.ns() / std::max<int64_t>(point.kernelCount, 1));
+  if (average < kSmallKernel) {
+    point.verdict = Verdict::LatencyBound;
+    point.reason = fmt::format("its kernels take {:.1f} us on average, about as long as launching one",
+                               static_cast<double>(average.ns()) / 1e3);
+  } else if (point.blocks > 0 && point.blocks < multiprocessors) {
+    point.verdict = Verdict::LatencyBound;
+    point.reason =
+        fmt::format("its largest grid has {} blocks, the device {} multiprocessors", point.blocks, multiprocessors);
+  } else {
+    const bool isCompute = *point.computeShare > *point.memoryShare;
+    point.reason =
+        fmt::format("{:.1f} % of the nearer roof, {}", 100 * std::max(*point.computeShare, *point.memoryShare),
+                    isCompute ? point.precision : "memory");
+  }
+}
+
+void judge(RooflinePoint& point, const DeviceRoofline& device, int64_t multiprocessors) {
   if (point.duration.ns() <= 0) {
     point.reason = "its kernels have no duration";
     return;
@@ -41,6 +61,7 @@ void judge(RooflinePoint& point, const DeviceRoofline& device) {
   if (point.verdict == Verdict::AboveRoof) return;
   if (point.computeShare && point.memoryShare) {
     point.verdict = verdictOf(*point.computeShare, *point.memoryShare);
+    if (point.verdict == Verdict::BelowRoofs) explainLow(point, multiprocessors);
   } else if (!compute) {
     point.reason = fmt::format("no {0} roof of the device is known: {1}, as in --peak {0}=100TFLOPS", point.precision,
                                device.howToKnowRoofs);
@@ -77,6 +98,7 @@ void addPoints(Trace& trace, const std::vector<Work>& works, UnknownTotals& unkn
       point.source = work.source;
     }
     point.kernelCount += work.kernelCount;
+    point.blocks = std::max(point.blocks, work.blocks);
     point.duration += work.duration;
     point.flops += work.flops;
     point.bytes += work.bytes;
@@ -145,7 +167,9 @@ Result<std::vector<DeviceRoofline>> analyzeRoofline(Trace& trace, const Filter& 
     roofline.howToKnowFlops = hints.value().flops;
     roofline.howToKnowRoofs = hints.value().roofs;
     roofline.roofs = roofs.value().of(trace, key.first, key.second);
-    for (RooflinePoint& point : roofline.points) judge(point, roofline);
+    const auto device = std::ranges::find(trace.devices(), key.second, &Device::id);
+    const int64_t multiprocessors = device == trace.devices().end() ? 0 : device->multiprocessorCount;
+    for (RooflinePoint& point : roofline.points) judge(point, roofline, multiprocessors);
     const auto longer = [](const auto& a, const auto& b) { return a.duration > b.duration; };
     std::stable_sort(roofline.points.begin(), roofline.points.end(), longer);
     std::stable_sort(roofline.withoutFlops.begin(), roofline.withoutFlops.end(), longer);

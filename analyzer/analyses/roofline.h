@@ -37,10 +37,12 @@ struct Roof {
 enum class Verdict : uint8_t {
   MemoryBound,
   ComputeBound,
-  LatencyBound,
-  AboveRoof,  // attained more than a roof allows: the inputs (FLOPs, bytes, times or roof) are wrong
-  CannotSay,  // no roof, no bytes or no time; `reason` says which
+  LatencyBound,  // below both roofs, with kernels so short or of so few blocks that the device cannot be filled
+  BelowRoofs,    // below both roofs; nothing recorded says why
+  AboveRoof,     // attained more than a roof allows: the inputs (FLOPs, bytes, times or roof) are wrong
+  CannotSay,     // no roof, no bytes or no time; `reason` says which
 };
+inline constexpr size_t kVerdictCount = 6;
 [[nodiscard]] std::string_view nameOf(Verdict verdict);
 // The rule of the verdicts and the remedies, for the user.
 [[nodiscard]] std::string_view verdictRule();
@@ -63,7 +65,8 @@ struct RooflinePoint {
   std::optional<double> computeShare;    // attained / compute roof
   std::optional<double> memoryShare;     // attained / memory roof
   Verdict verdict = Verdict::CannotSay;
-  std::string reason;  // of CannotSay and AboveRoof
+  std::string reason;  // of CannotSay, AboveRoof, LatencyBound and BelowRoofs
+  int64_t blocks = 0;  // of its kernel with the largest grid; 0: not known
 };
 
 struct UnknownWork {
@@ -97,6 +100,7 @@ enum class RooflineBy : uint8_t { Kernel, Operation };
 
 // Pure parts. The roofs that the device's properties tell, else those of its name (device_datasheets.h).
 [[nodiscard]] std::vector<Roof> datasheetRoofs(const Device& device);
+// BelowRoofs where neither share is above 60 %: what shows latency is not looked at.
 [[nodiscard]] Verdict verdictOf(double computeShare, double memoryShare);
 
 }  // namespace plumb

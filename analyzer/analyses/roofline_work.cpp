@@ -12,6 +12,7 @@
 #include "analyzer/analyses/launches.h"
 #include "analyzer/analyses/operator_work.h"
 #include "analyzer/analyses/peaks.h"
+#include "analyzer/analyses/work_filter.h"
 
 namespace plumb {
 namespace {
@@ -169,8 +170,17 @@ struct LaunchedKernel {
   ProcessId process;
   StringId name;
   Duration duration;
+  int64_t blocks;
   bool isTimed;
 };
+
+// 0 where it is not known; a file of anybody's may say anything.
+int64_t blocksOf(int64_t x, int64_t y, int64_t z) {
+  constexpr int64_t kMost = INT32_MAX;
+  if (x <= 0 || y <= 0 || z <= 0) return 0;
+  if (x >= kMost || y >= kMost || z >= kMost || x * y >= kMost) return kMost;
+  return std::min(x * y * z, kMost);
+}
 
 void addUnknown(UnknownTotals& unknown, const LaunchedKernel& kernel) {
   UnknownWork& work = unknown[{kernel.process, kernel.device, kernel.name}];
@@ -194,7 +204,7 @@ void giveToRanges(std::vector<LaunchedKernel>& kernels, const std::vector<Declar
     if (open.empty()) {
       addUnknown(unknown, kernel);
     } else {
-      works[open.back()->work].add(kernel.device, kernel.duration, kernel.name, kernel.isTimed);
+      works[open.back()->work].add(kernel.device, kernel.duration, kernel.name, kernel.isTimed, kernel.blocks);
     }
   }
 }
@@ -202,29 +212,30 @@ void giveToRanges(std::vector<LaunchedKernel>& kernels, const std::vector<Declar
 // Gives every kernel that is not communication to its library call or operator, else to its declaring range, else to
 // `unknown`.
 Status distributeKernels(Trace& trace, std::vector<Work>& works, const WorkByKey& byCorrelation,
-                         const RangesByThread& ranges, const EventFilter& filter, UnknownTotals& unknown) {
+                         const RangesByThread& ranges, const WorkFilter& filter, UnknownTotals& unknown) {
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
   auto launches = ranges.empty() ? Result<LaunchIndex>(LaunchIndex()) : LaunchIndex::load(trace);
   if (!launches.ok()) return launches.error();
   auto rows = trace.query(
-      "SELECT process_id, device_id, correlation, start_ns, duration_ns, flags, name_id, short_name_id FROM "
-      "main.kernel");
+      "SELECT process_id, device_id, correlation, start_ns, duration_ns, flags, name_id, short_name_id,"
+      " grid_x, grid_y, grid_z FROM main.kernel");
   if (!rows.ok()) return rows.error();
   std::unordered_map<ThreadId, std::vector<LaunchedKernel>> byThread;
   Statement& row = rows.value();
   while (row.next()) {
     LaunchedKernel kernel;
     kernel.process = row.id<ProcessId>(0);
-    if (!filter.keepsOnGpu(kernel.process, row.time(3))) continue;
-    kernel.device = row.id<DeviceId>(1);
     const auto correlation = row.id<Correlation>(2);
+    if (!filter.keeps(kernel.process, correlation, row.time(3))) continue;
+    kernel.device = row.id<DeviceId>(1);
     kernel.isTimed = !(row.integer(5) & 1) && isUsableTime(row.integer(3), row.integer(4));
     kernel.duration = kernel.isTimed ? Duration(row.integer(4)) : Duration();
     kernel.name = row.id<StringId>(7);
+    kernel.blocks = blocksOf(row.integer(8), row.integer(9), row.integer(10));
     const auto call = byCorrelation.find({kernel.process.value(), correlation.value()});
     if (call != byCorrelation.end()) {
-      works[call->second].add(kernel.device, kernel.duration, kernel.name, kernel.isTimed);
+      works[call->second].add(kernel.device, kernel.duration, kernel.name, kernel.isTimed, kernel.blocks);
       continue;
     }
     if (classifier.value().isCommunication(kernel.process, correlation, row.id<StringId>(6))) continue;
@@ -244,7 +255,7 @@ Status distributeKernels(Trace& trace, std::vector<Work>& works, const WorkByKey
 }  // namespace
 
 Result<CollectedWork> collectWork(Trace& trace, const Filter& filter) {
-  auto events = EventFilter::load(trace, filter);
+  auto events = WorkFilter::load(trace, filter);
   if (!events.ok()) return events.error();
   CollectedWork collected;
   WorkByKey byCorrelation;

@@ -2,6 +2,7 @@
 // What is known of the work of kernels, before it is compared with roofs: library calls with their shapes, operators of
 // a framework with the shapes of their arguments, and ranges that declare it; each with the kernels launched in it.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -29,8 +30,10 @@ struct Work {
   Duration duration, longest;
   StringId longestName;
   bool hasUntimed = false;
+  int64_t blocks = 0;  // of the largest grid
 
-  void add(DeviceId kernelDevice, Duration time, StringId name, bool isTimed) {
+  void add(DeviceId kernelDevice, Duration time, StringId name, bool isTimed, int64_t kernelBlocks) {
+    blocks = std::max(blocks, kernelBlocks);
     if (kernelCount++ == 0 || time > longest) {
       longest = time;
       longestName = name;

@@ -9,6 +9,7 @@
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/range_times.h"
 #include "analyzer/analyses/torch_ranges.h"
+#include "analyzer/analyses/work_filter.h"
 
 namespace plumb {
 namespace {
@@ -75,7 +76,7 @@ bool isSmall(const DeviceEvent& event) {
 }  // namespace
 
 Result<std::vector<SmallKernels>> findSmallKernels(Trace& trace, const Filter& filter) {
-  auto kept = EventFilter::load(trace, filter);
+  auto kept = WorkFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   auto devices = findIdle(trace, filter);
   if (!devices.ok()) return devices.error();
@@ -87,12 +88,13 @@ Result<std::vector<SmallKernels>> findSmallKernels(Trace& trace, const Filter& f
   for (const DeviceIdle& device : devices.value()) {
     const DeviceTimeline& timeline = device.timeline;
     for (const DeviceEvent& event : timeline.events) {
-      if (isSmall(event) && kept.value().keepsOnGpu(timeline.process, event.time.start)) groups.add(timeline, event);
+      if (isSmall(event) && kept.value().keeps(timeline.process, event.correlation, event.time.start))
+        groups.add(timeline, event);
     }
     for (const IdleGap& gap : device.gaps) {
       if (!gap.after || !isSmall(timeline.events[*gap.after])) continue;
       const DeviceEvent& event = timeline.events[*gap.after];
-      if (!kept.value().keepsOnGpu(timeline.process, event.time.start)) continue;
+      if (!kept.value().keeps(timeline.process, event.correlation, event.time.start)) continue;
       groups.addGap(timeline, event, gap.byCause[static_cast<size_t>(IdleCause::DeviceScheduling)] + gap.launchLatency);
     }
   }

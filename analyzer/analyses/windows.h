@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The times that a filter leaves of each process. Host events (API calls, ranges, synchronizations, allocations) belong
 // to the filter when they begin inside a host window; GPU events when they begin inside a GPU window. Interval
-// arithmetic clips to the windows.
+// arithmetic clips to the windows. What lists or counts GPU work takes that of a range by its launch instead: see
+// work_filter.h.
 //   --from, --to   the same for both
 //   --step         host: the step's range. GPU: from the first start to the last end of the GPU work whose launch call
 //                  began inside that range, on any thread of the process. In a process that declared no step: those of

@@ -160,6 +160,20 @@ void printSmall(const Advice& advice) {
              escaped(fmt::format("{}", fmt::join(titles, "; "))));
 }
 
+// Rules that lack the same are told together, in the order of the first.
+std::vector<std::pair<std::string, std::vector<std::string>>> byReason(const std::vector<Abstention>& abstentions) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> result;
+  for (const Abstention& one : abstentions) {
+    const auto known = std::ranges::find(result, one.reason, [](const auto& entry) { return entry.first; });
+    if (known != result.end()) {
+      known->second.push_back(one.title);
+    } else {
+      result.push_back({one.reason, {one.title}});
+    }
+  }
+  return result;
+}
+
 void printAdvice(const Advice& advice) {
   if (advice.findings.empty()) fmt::print("No rule found anything{}.\n", advice.small.empty() ? "" : " large");
   if (advice.steps) {
@@ -180,11 +194,15 @@ void printAdvice(const Advice& advice) {
         "Each gain is for the part of the run that was asked for. Rules may count the same time, so gains do not add "
         "up.\n");
   }
+  const auto hasEvidence = [](const Finding& one) { return !one.evidence.empty(); };
+  if (std::ranges::any_of(advice.findings, hasEvidence)) {
+    fmt::print("`kernel 17` is the row of that id: plumb query FILE \"SELECT * FROM kernels WHERE id = 17\"\n");
+  }
   printSmall(advice);
   if (!advice.abstentions.empty()) {
-    fmt::print("These rules cannot say, because\n");
-    for (const Abstention& abstention : advice.abstentions) {
-      fmt::print("  {}: {}\n", escaped(abstention.title), escaped(abstention.reason));
+    fmt::print("These rules cannot say:\n");
+    for (const auto& [reason, titles] : byReason(advice.abstentions)) {
+      fmt::print("  because {}: {}\n", escaped(reason), escaped(fmt::format("{}", fmt::join(titles, "; "))));
     }
   }
   if (!advice.quiet.empty())

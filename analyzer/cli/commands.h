@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of `plumb`. Each returns the program's exit code: 0 done, 1 it failed or the answer is no, 2 wrong usage
-// or an input that cannot be used.
+// The commands of `plumb`. Each returns the program's exit code (kExitCodes).
 #pragma once
 #include <optional>
 #include <string>
@@ -14,7 +13,15 @@ namespace plumb::cli {
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kBadInput = 2;
-inline constexpr int kFilesLeftOut = 3;  // import: done, without files that are no traces
+inline constexpr int kFilesLeftOut = 3;  // done, but for what is named on standard error
+// For every help; README.md has the same lines.
+inline constexpr const char* kExitCodes =
+    "Exit codes:\n"
+    "  0  done; of check: every rule holds\n"
+    "  1  it failed; of check: a rule does not hold\n"
+    "  2  wrong usage, or a file that cannot be used\n"
+    "  3  done without what was left out: by import files that are no traces, by pack what is damaged\n"
+    "record ends as the program does that it ran, with 127 when that cannot be run.";
 
 [[nodiscard]] int summarize(const std::string& file);
 

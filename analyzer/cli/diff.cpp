@@ -6,6 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/object_rows.h"
@@ -41,12 +44,34 @@ void printLeftOut(size_t alike, size_t more) {
   fmt::print("\n{} left out: --all shows them\n", text);
 }
 
+// Verdicts that many rows share because something is missing: a number in the table, the reason once below it.
+class Reasons {
+ public:
+  std::string of(const std::string& verdict) {
+    constexpr std::string_view kBegin = "cannot say, ";
+    if (!verdict.starts_with(kBegin)) return verdict;
+    const std::string reason = verdict.substr(kBegin.size());
+    auto known = std::ranges::find(m_reasons, reason);
+    if (known == m_reasons.end()) known = m_reasons.insert(m_reasons.end(), reason);
+    return fmt::format("cannot say ({})", known - m_reasons.begin() + 1);
+  }
+  void print() const {
+    if (!m_reasons.empty()) fmt::print("\n");
+    for (size_t i = 0; i < m_reasons.size(); ++i) fmt::print("({}) {}\n", i + 1, escaped(m_reasons[i]));
+  }
+
+ private:
+  std::vector<std::string> m_reasons;
+};
+
 void printComparison(const compare::Comparison& comparison, bool all) {
   constexpr size_t kMostRows = 15;  // of each kind
   fmt::print("{}\n\n", escaped(compare::verdictSentence(comparison)));
-  fmt::print("A: {}, {} steady steps of {} ranks\nB: {}, {} steady steps of {} ranks\n", escaped(comparison.a.path),
-             comparison.a.steps, comparison.a.ranks, escaped(comparison.b.path), comparison.b.steps,
-             comparison.b.ranks);
+  const auto runText = [](const auto& run) {
+    return fmt::format("{}, {} steady step{} of {} rank{}", escaped(run.path), run.steps, run.steps == 1 ? "" : "s",
+                       run.ranks, run.ranks == 1 ? "" : "s");
+  };
+  fmt::print("A: {}\nB: {}\n", runText(comparison.a), runText(comparison.b));
   if (!comparison.note.empty()) fmt::print("{}\n", escaped(comparison.note));
   fmt::print("Times are means per step and rank; the interval is Welch's for the change, 95 %, over steps.\n\n");
   using Align = TextTable::Align;
@@ -55,6 +80,7 @@ void printComparison(const compare::Comparison& comparison, bool all) {
                    Align::Right, Align::Right, Align::Left});
   std::optional<compare::Subject> current;
   size_t shown = 0, alike = 0, more = 0;
+  Reasons reasons;
   for (const compare::Difference& row : comparison.rows) {
     if (current != row.subject) current = row.subject, shown = 0;
     if (!all && showsNothing(row) && row.subject != compare::Subject::Step) {
@@ -69,9 +95,10 @@ void printComparison(const compare::Comparison& comparison, bool all) {
                amount(row.subject, row.b), row.change ? change(row.subject, *row.change) : "-",
                row.changePct ? fmt::format("{:+.1f} %", *row.changePct) : "-",
                row.low ? fmt::format("{} … {}", change(row.subject, *row.low), change(row.subject, *row.high)) : "-",
-               fmt::format("{:.4g}", row.callsA), fmt::format("{:.4g}", row.callsB), row.verdict});
+               fmt::format("{:.4g}", row.callsA), fmt::format("{:.4g}", row.callsB), reasons.of(row.verdict)});
   }
   if (!table.empty()) fmt::print("{}", table.text());
+  reasons.print();
   printLeftOut(alike, more);
 }
 

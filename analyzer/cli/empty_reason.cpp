@@ -75,6 +75,18 @@ std::string shortenedEnd(std::string text) {
   return text;
 }
 
+// A collective whose kernels are there under a library's name only.
+std::string whyOnlyKernels(Trace& trace) {
+  const auto name = firstText(
+      trace, "SELECT text FROM main.string WHERE text LIKE 'ncclKernel%' OR text LIKE 'ncclDevKernel%' LIMIT 1", "");
+  if (!name) return "";
+  return fmt::format(
+      "No collective was recorded: there are kernels such as {}, but nothing tells their sizes and ranks. They count "
+      "as communication (report breakdown, overlap, kernels); newer versions of torch.profiler and plumb record write "
+      "what is missing.",
+      escaped(name->substr(0, name->find('('))));
+}
+
 // Why the lane has recorded nothing; "" when it could have.
 std::string whyNothing(Trace& trace, const Source& source) {
   const auto state = firstText(trace, "SELECT state FROM main.plugin WHERE name = ?1 ORDER BY state", source.lane);
@@ -105,6 +117,7 @@ std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& re
   if (source && !hasRows(trace, source->table)) {
     if (std::string_view(source->table) == "collective") {
       if (std::string reason = whyNoCollective(trace); !reason.empty()) return reason;
+      if (std::string reason = whyOnlyKernels(trace); !reason.empty()) return reason;
     }
     return fmt::format("No {} was recorded{}.", source->what, whyNothing(trace, *source));
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/progress.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
 #include "analyzer/export/chrome.h"
@@ -158,7 +159,13 @@ int runMerge(const MergeArguments& arguments) {
 
 int runPack(const PackArguments& arguments) {
   removeStagingsWhenInterrupted();
-  auto packed = exports::packTrace(arguments.file, arguments.output);
+  ShareLine line;
+  exports::PackProgress progress;
+  if (line.isTerminal()) {
+    progress = [&](const std::string& what, uint64_t done, uint64_t size) { line.show(what, done, size); };
+  }
+  auto packed = exports::packTrace(arguments.file, arguments.output, progress);
+  line.clear();
   if (!packed.ok()) return complain(packed.error().message, kBadInput);
   const exports::PackResult& result = packed.value();
   for (const std::string& warning : result.warnings) (void)complain(warning, kDone);

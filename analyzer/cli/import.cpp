@@ -2,8 +2,6 @@
 #include "analyzer/import/import.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,23 +9,24 @@
 #include <system_error>
 
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/progress.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
 #include "analyzer/trace/staging.h"
+#include "analyzer/trace/trace.h"
 
 namespace plumb::cli {
 namespace {
 
-double peakMegabytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-void showProgress(const std::string& file, uint64_t bytes, uint64_t size) {
-  const double share = size == 0 ? 1.0 : static_cast<double>(bytes) / static_cast<double>(size);
-  fmt::print(stderr, "\r{}: {:3.0f} %, peak memory {:.0f} MB\x1b[K", escaped(file), 100 * share, peakMegabytes());
-  std::fflush(stderr);
+// What a snapshot of memory is mostly looked at for.
+void sayOutOfMemory(const std::string& file) {
+  auto trace = Trace::open(file);
+  if (!trace.ok()) return;
+  auto diagnostics = trace.value().diagnostics();
+  if (!diagnostics.ok()) return;
+  for (const Diagnostic& one : diagnostics.value()) {
+    if (one.code == "out_of_memory") fmt::print("{}\n", escaped(one.message));
+  }
 }
 
 void printSizes(const import::ImportResult& result) {
@@ -50,17 +49,22 @@ int runImport(const ImportArguments& arguments) {
   options.version = kVersion;
   options.sizes = arguments.sizes;
   removeStagingsWhenInterrupted();
-  const bool isTerminal = ::isatty(STDERR_FILENO) != 0;
-  if (isTerminal) options.progress = showProgress;
+  ShareLine line;
+  if (line.isTerminal()) {
+    options.progress = [&](const std::string& file, uint64_t done, uint64_t size) { line.show(file, done, size); };
+  }
   const auto imported = import::importTraces(options);
-  if (isTerminal) fmt::print(stderr, "\r\x1b[K");
+  line.clear();
   if (!imported.ok()) return complain(imported.error().message, kBadInput);
   const import::ImportResult& result = imported.value();
   for (const std::string& warning : result.warnings) (void)complain(warning, kDone);
   const uint64_t files = arguments.files.size() - result.filesLeftOut;
-  fmt::print("{}: {} events of {} file{}, {} stored, {} counted by reason in its diagnostics, {} of these damaged\n",
-             escaped(arguments.output), result.events, files, files == 1 ? "" : "s", result.events - result.notStored,
-             result.notStored, result.damaged);
+  fmt::print("{}: {} events of {} file{}, {} stored{}, {} damaged\n", escaped(arguments.output), result.events, files,
+             files == 1 ? "" : "s", result.events - result.notStored,
+             result.notStored == 0 ? std::string()
+                                   : fmt::format(", {} not (why: plumb query {} \"SELECT * FROM diagnostics\")",
+                                                 result.notStored, escaped(arguments.output)),
+             result.damaged);
   std::error_code ignored;
   const auto bytes = static_cast<double>(std::filesystem::file_size(arguments.output, ignored));
   if (!ignored && result.events > 0) {
@@ -68,6 +72,7 @@ int runImport(const ImportArguments& arguments) {
                bytes / static_cast<double>(result.events), peakMegabytes());
   }
   if (!result.sizes.empty()) printSizes(result);
+  sayOutOfMemory(arguments.output);
   return result.filesLeftOut > 0 ? kFilesLeftOut : kDone;
 }
 

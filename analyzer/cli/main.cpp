@@ -38,7 +38,8 @@ void addFormat(CLI::App* command, Format& format) {
 void addFilters(CLI::App* command, Filter& filter) {
   command->add_option("--rank", filter.rank, "only this rank")->type_name("R");
   command->add_option("--step", filter.step, "only this step of each rank: see report steps")->type_name("N");
-  command->add_option("--range", filter.range, "only inside the ranges of this name")->type_name("NAME");
+  command->add_option("--range", filter.range, "only what the ranges of this name (report ranges) did, see below")
+      ->type_name("NAME");
   const auto addTime = [&](const char* name, std::optional<TimePoint>& time, const char* description) {
     command
         ->add_option_function<std::string>(
@@ -112,14 +113,16 @@ void describeJudgements(CLI::App& app, Arguments& arguments) {
                    "seconds after which a rule of yours is stopped (default: 60)")
       ->check(CLI::PositiveNumber);
   advise->footer(
+      "--range and --step: from the first start to the last end of the GPU work that was launched inside (plumb "
+      "report\n"
+      "--help).\n"
       "A gain is at most what the remedy saves over the part of the run that was asked for; gains of different rules "
       "may\n"
       "be the same time, so they do not add up. A rule is an .sql file; your own go into ~/.config/plumb/rules or a "
       "folder\n"
       "named by PLUMB_RULES (analyzer/advice/rule_file.h says how they look). One that cannot be used is listed under\n"
       "'cannot say' with the reason, and the others are applied.\n"
-      "Exit code: 0 the rules were applied, whatever they found; 1 the output could not be written; 2 the file or a\n"
-      "filter cannot be used.\n"
+      "Exit code: 0 whatever the rules find (plumb --help lists all codes).\n"
       "Example: plumb advise run.sqlite --rank 0 --step 5");
 
   CLI::App* diff = app.add_subcommand("diff", "Two runs side by side, per step, with confidence intervals");
@@ -146,21 +149,23 @@ void describeJudgements(CLI::App& app, Arguments& arguments) {
       "`when: SELECT …` beside them says which runs a rule is about: of others (0 or NULL) it is skipped.\n"
       "Exit code: 0 all hold, 1 one does not, 2 a rule could not be run (the others were), or the rules or the file "
       "cannot\n"
-      "be read.\n"
+      "be read (plumb --help lists all codes).\n"
       "Example: plumb check run.sqlite --rules gate.yaml --baseline main.sqlite");
 }
 
 void describe(CLI::App& app, Arguments& arguments) {
   app.set_version_flag("--version", std::string("plumb ") + kVersion);
   app.require_subcommand(1);
-  app.footer(R"(Examples:
+  app.footer(std::string(R"(Examples:
   plumb record -o run.sqlite -- torchrun --nproc-per-node 2 train.py
   plumb summary run.sqlite
   plumb report kernels run.sqlite --rank 0
   plumb report steps run.sqlite --format csv > steps.csv
   plumb query run.sqlite "SELECT name, count(*) FROM kernels GROUP BY name"
 
-`plumb COMMAND --help` says more about a command. Exit code: 0 done, 1 failed, 2 wrong usage or unusable input.)");
+`plumb COMMAND --help` says more about a command.
+
+)") + kExitCodes);
 
   // Listed for the help; main() hands these to plumb-launch before anything is parsed.
   app.add_subcommand("record", "Run a program and record it into a trace file")->group(kRecord);
@@ -192,6 +197,13 @@ void describe(CLI::App& app, Arguments& arguments) {
                    "a table with all columns and whole texts, however long its lines");
   addFormat(report, arguments.report.format);
   report->footer(
+      "--range and --step name times of the host, where the program marked them. Reports that list or count GPU work\n"
+      "(kernels, copies, launch, graphs, roofline, precision, collectives) take with --range the work that was "
+      "launched\n"
+      "inside, on any thread, whenever it ran. Reports of the GPU's time (breakdown, overlap, idle, streams …), and "
+      "all\n"
+      "with --step, take the time from the first start to the last end of that work: what others launched runs in it, "
+      "too.\n"
       "A table is made to fit the terminal (COLUMNS; 160 characters in a pipe) and says what it left out. Of several\n"
       "reports, csv has a line `# NAME` before each and json an object by name.\n"
       "A report is an .sql file; your own go into ~/.config/plumb/reports or a folder named by PLUMB_REPORTS.\n"
@@ -240,7 +252,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       "out\n"
       "with a warning when others can be imported. Of a trace of events only what later ones need is kept in memory:\n"
       "some bytes per operator, its different names and arguments, and arrows; the rest does not grow with the file.\n"
-      "Exit code: 0 all files imported, 3 some were left out, 2 nothing could be imported and no file was made.\n"
+      "Exit code: 0 all files imported; 3 the trace file was made, without files that are no traces (each is named on\n"
+      "standard error); 2 nothing could be imported, and no file was made (plumb --help lists all codes).\n"
       "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
 
   CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs")->group(kFiles);
@@ -276,7 +289,8 @@ void describe(CLI::App& app, Arguments& arguments) {
   pack->footer(
       "Every command, the GUI and the Python package read a compressed file as it lies; `zstd -d` unpacks it, too. A\n"
       "damaged one is unpacked as far as it can be read.\n"
-      "Exit code: 0 done, 3 unpacked without what is damaged, 2 the file cannot be used.\n"
+      "Exit code: 0 done, 3 unpacked without what is damaged, 2 the file cannot be used (plumb --help lists all "
+      "codes).\n"
       "Example: plumb pack run.sqlite -o run.sqlite.zst");
 
   CLI::App* index =

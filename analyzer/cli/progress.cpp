@@ -2,9 +2,13 @@
 #include "analyzer/cli/progress.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+
+#include "analyzer/cli/text.h"
 
 namespace plumb::cli {
 namespace {
@@ -13,6 +17,31 @@ constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kBetween{200};
 
 }  // namespace
+
+double peakMegabytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+ShareLine::ShareLine() : m_isTerminal(::isatty(STDERR_FILENO) != 0) {}
+
+void ShareLine::show(const std::string& what, uint64_t done, uint64_t size) {
+  const Clock::time_point now = Clock::now();
+  if (!m_isTerminal || (m_isShown && now - m_shown < kBetween / 2)) return;
+  m_shown = now;
+  m_isShown = true;
+  const double share = size == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(size));
+  fmt::print(stderr, "\r{}: {:3.0f} %, peak memory {:.0f} MB\x1b[K", escaped(what), 100 * share, peakMegabytes());
+  std::fflush(stderr);
+}
+
+void ShareLine::clear() {
+  if (!m_isShown) return;
+  m_isShown = false;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+}
 
 Progress::Progress(Database& database)
     : m_database(database), m_isTerminal(::isatty(STDERR_FILENO) != 0), m_start(Clock::now()), m_shown(m_start) {

@@ -4,21 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <map>
-#include <set>
 
 #include "analyzer/analyses/breakdown.h"
-#include "analyzer/analyses/collectives.h"
-#include "analyzer/analyses/memory.h"
-#include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/top_kernels.h"
 #include "analyzer/cli/commands.h"
-#include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/shares.h"
 #include "analyzer/cli/summary_page.h"
@@ -28,9 +20,7 @@
 namespace plumb::cli {
 namespace {
 
-constexpr size_t kCommandWidth = 86;
 constexpr size_t kTopKernels = 10;
-constexpr size_t kCollectiveRows = 10;
 constexpr auto kLeft = TextTable::Align::Left;
 constexpr auto kRight = TextTable::Align::Right;
 
@@ -42,51 +32,6 @@ void addShares(std::vector<std::string>& row, const std::vector<Duration>& parts
   for (size_t i = 0; i < parts.size(); ++i) {
     const std::string share = tenths.empty() ? "   - %" : fmt::format("{:>2}.{} %", tenths[i] / 10, tenths[i] % 10);
     row.push_back(fmt::format("{} {}", formatShort(parts[i]), share));
-  }
-}
-
-void writeProcesses(Page& page, Trace& trace) {
-  const TraceInfo& info = trace.info();
-  fmt::print("{}\n", escaped(trace.path()));
-  if (!info.command.empty()) page.line(fmt::format("command   {}", shortened(escaped(info.command), kCommandWidth)));
-  if (!info.complete) {
-    page.paragraph(
-        "This file is not complete: it is still being recorded, or its recorder was killed. What follows is what it "
-        "holds so far; "
-        "`plumb index FILE` finishes a file whose recorder is gone.");
-  }
-  page.heading("Processes");
-  TextTable table({"rank", "pid", "host", "program", "device", "ended"}, {kRight, kRight, kLeft, kLeft, kLeft, kLeft});
-  std::set<int64_t> ranks;
-  int64_t worldSize = 0;
-  bool software = false;
-  for (const Process& process : trace.processes()) {
-    std::string devices;
-    for (const Device& device : trace.devices()) {
-      if (device.process != process.id) continue;
-      devices += fmt::format("{}{}: {}", devices.empty() ? "" : "; ", device.ordinal, escaped(device.name));
-      software |= device.isSoftware;
-    }
-    if (process.rank) ranks.insert(*process.rank);
-    worldSize = std::max(worldSize, process.worldSize.value_or(0));
-    table.add({process.rank ? fmt::format("{}", *process.rank) : "-", fmt::format("{}", process.pid),
-               shortened(escaped(process.host), 14), shortened(escaped(process.program), 18),
-               devices.empty() ? "-" : shortened(devices, 26),
-               process.ended == "exit"   ? "exit"
-               : process.ended == "lost" ? "killed (lost)"
-                                         : "running or killed"});
-  }
-  if (table.empty()) return page.line("No process is recorded in this file.");
-  page.table(table);
-  const auto recorded = static_cast<int64_t>(ranks.size());
-  if (recorded > 0 && worldSize > recorded) {
-    page.paragraph(fmt::format("Only {} of {} ranks are in this file.", recorded, worldSize));
-  }
-  if (software) {
-    page.paragraph(
-        "Software device: kernels ran on the CPU and durations are CPU time. They show how the program behaves, not "
-        "how fast a GPU "
-        "would be.");
   }
 }
 
@@ -107,11 +52,11 @@ void addBreakdown(TextTable& table, const std::string& rank, const Breakdown& b)
 Status writeBreakdown(Page& page, Trace& trace) {
   auto devices = breakDown(trace);
   if (!devices.ok()) return devices.error();
-  page.heading("GPU time per rank", "(first GPU start to last GPU end)");
   if (devices.value().empty()) {
-    page.line("Cannot say, because no kernel, copy or set was recorded (see the diagnostics).");
+    page.cannotSay("GPU time per rank", "no kernel, copy or set was recorded (see the diagnostics)");
     return Unit{};
   }
+  page.heading("GPU time per rank", "(first GPU start to last GPU end)");
   TextTable table = shareTable();
   bool byName = false;
   int64_t untimed = 0;
@@ -155,13 +100,13 @@ Breakdown sumOf(const std::vector<Step>& steps) {
 Status writeSteps(Page& page, Trace& trace) {
   auto ranks = findSteps(trace);
   if (!ranks.ok()) return ranks.error();
-  page.heading("Time per step");
   if (ranks.value().empty()) {
-    page.line(
-        "Cannot say, because the program marked no steps (an NVTX range named `step` around each) and its kernels do "
-        "not repeat.");
+    page.cannotSay(
+        "Time per step",
+        "the program marked no steps (an NVTX range named `step` around each) and its kernels do not repeat");
     return Unit{};
   }
+  page.heading("Time per step");
   TextTable times({"rank", "steps", "warm-up", "median", "p10", "p90", "of"},
                   {kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
   TextTable shares = shareTable();
@@ -224,154 +169,6 @@ Status writeKernels(Page& page, Trace& trace) {
   return Unit{};
 }
 
-Status writeCollectives(Page& page, Trace& trace) {
-  auto analysis = analyzeCollectives(trace);
-  if (!analysis.ok()) return analysis.error();
-  const auto& groups = analysis.value().groups;
-  if (groups.empty()) {
-    if (const std::string reason = whyNoCollective(trace); !reason.empty()) {
-      page.heading("Collectives");
-      page.paragraph(reason);
-    }
-    return Unit{};
-  }
-  page.heading("Collectives");
-  TextTable table({"operation", "bytes", "ranks", "calls", "kernels", "median", "algbw", "busbw", "max skew"},
-                  {kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight});
-  int64_t shared = 0, withoutKernel = 0;
-  bool anyTransfer = false;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const CollectiveGroup& group = groups[i];
-    shared += group.sharedKernel;
-    withoutKernel += group.withoutKernel;
-    anyTransfer |= group.transferAlgbw.has_value();
-    if (i >= kCollectiveRows) continue;
-    const auto& algbw = group.transferAlgbw ? group.transferAlgbw : group.kernelAlgbw;
-    const auto& busbw = group.transferBusbw ? group.transferBusbw : group.kernelBusbw;
-    const std::string mark = group.transferAlgbw || !algbw ? "" : "*";
-    table.add({shortened(escaped(group.operation), 13), formatBytes(static_cast<double>(group.bytes)),
-               fmt::format("{}", group.rankCount), formatCount(group.count), formatShort(group.kernelTime),
-               formatShort(group.kernelMedian), algbw ? formatPerSecond(*algbw, "B") + mark : "-",
-               busbw ? formatPerSecond(*busbw, "B") + mark : "-",
-               group.completeCount > 0 ? formatShort(group.largestSkew) : "-"});
-  }
-  page.table(table);
-  if (groups.size() > kCollectiveRows)
-    page.line(fmt::format("and {} more: plumb report collectives FILE", groups.size() - kCollectiveRows));
-  page.paragraph(
-      fmt::format("calls: one per rank; kernels: their summed time. Bytes are NCCL's: all-gather and reduce-scatter "
-                  "count all ranks' parts. algbw "
-                  "= bytes / {}; busbw = "
-                  "algbw x 2(n-1)/n (all-reduce), (n-1)/n (all-gather, reduce-scatter, all-to-all), 1 (others). skew = "
-                  "last - first arrival.",
-                  anyTransfer ? "transfer (last end - last arrival; * kernel time, where not all ranks are in the file)"
-                              : "kernel time"));
-  if (withoutKernel > 0)
-    page.paragraph(fmt::format("{} records lead to no kernel and have no time.", formatCount(withoutKernel)));
-  if (shared > 0)
-    page.paragraph(fmt::format("{} records share their kernel with others of their group and count in no time.",
-                               formatCount(shared)));
-  return Unit{};
-}
-
-Status writeMemory(Page& page, Trace& trace) {
-  auto analysis = analyzeMemory(trace);
-  if (!analysis.ok()) return analysis.error();
-  page.heading("Peak device memory by category");
-  const auto& devices = analysis.value().devices;
-  if (devices.empty()) {
-    page.line("Cannot say, because no device allocation was recorded.");
-    return Unit{};
-  }
-  std::vector<size_t> shown;
-  for (size_t i = 0; i < kMemoryCategoryCount; ++i) {
-    if (std::any_of(devices.begin(), devices.end(), [&](const DeviceMemory& d) { return d.peak.bytes[i] != 0; }))
-      shown.push_back(i);
-  }
-  std::vector<std::string> headers = {"category"};
-  std::vector<TextTable::Align> aligns = {kLeft};
-  constexpr size_t kColumns = 6;
-  const size_t columns = std::min(devices.size(), kColumns);
-  for (size_t i = 0; i < columns; ++i) {
-    headers.push_back(fmt::format("{}{}", devices[i].rank ? "rank " : "", rankText(trace, devices[i].process)));
-    aligns.push_back(kRight);
-  }
-  TextTable table(headers, aligns);
-  const auto addRow = [&](const std::string& label, const std::function<std::string(const DeviceMemory&)>& cell) {
-    std::vector<std::string> row = {label};
-    for (size_t i = 0; i < columns; ++i) row.push_back(cell(devices[i]));
-    table.add(std::move(row));
-  };
-  for (const size_t category : shown) {
-    addRow(std::string(displayNameOf(static_cast<MemoryCategory>(category))),
-           [&](const DeviceMemory& d) { return formatBytes(static_cast<double>(d.peak.bytes[category])); });
-  }
-  addRow("peak", [](const DeviceMemory& d) { return formatBytes(static_cast<double>(d.peak.totalBytes)); });
-  addRow("time of the peak", [](const DeviceMemory& d) { return formatDuration(Duration(d.peak.time.ns())); });
-  page.table(table);
-  if (devices.size() > columns)
-    page.line(fmt::format("and {} more devices: plumb report memory FILE", devices.size() - columns));
-  page.paragraph(
-      "Times since the session's start, of the host's calls: the device uses the memory when the work queued before "
-      "has "
-      "run.");
-  const bool anyPool = std::any_of(devices.begin(), devices.end(), [](const DeviceMemory& d) { return d.hasPool; });
-  if (anyPool) {
-    page.paragraph(
-        "Allocated bytes. What is reserved from the driver: cannot say, because stream-ordered allocations come from a "
-        "pool whose size "
-        "was not recorded.");
-  }
-  for (const auto& other : analysis.value().otherSpaces) {
-    for (const SpacePeak& peak : other.spaces) {
-      page.line(fmt::format("besides, {}: {} memory, peak {}", whoText(trace, other.process), escaped(peak.space),
-                            formatBytes(static_cast<double>(peak.peakBytes))));
-    }
-  }
-  return Unit{};
-}
-
-Status writeRoofline(Page& page, Trace& trace) {
-  auto devices = analyzeRoofline(trace);
-  if (!devices.ok()) return devices.error();
-  if (devices.value().empty()) return Unit{};
-  std::array<Duration, 5> time;
-  std::map<std::string, Duration> reasons;  // why nothing can be said
-  Duration unknown, all;
-  std::string howToKnow;
-  for (const DeviceRoofline& device : devices.value()) {
-    for (const RooflinePoint& point : device.points) {
-      time[static_cast<size_t>(point.verdict)] += point.duration;
-      if (point.verdict == Verdict::CannotSay) reasons[point.reason] += point.duration;
-    }
-    unknown += device.unknownDuration;
-    howToKnow = device.howToKnowFlops;
-    all += device.knownDuration + device.unknownDuration;
-  }
-  if (all.ns() == 0) return Unit{};
-  page.heading("Roofline", "(share of the kernel time without communication)");
-  std::vector<int64_t> parts;
-  for (const Duration part : time) parts.push_back(part.ns());
-  parts.push_back(unknown.ns());
-  const auto tenths = sharesInTenths(parts);
-  std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i] == 0) continue;
-    const std::string name = i < time.size() ? std::string(nameOf(static_cast<Verdict>(i))) : "no FLOPs known";
-    text += fmt::format("{}{} {}.{} %", text.empty() ? "" : ", ", name, tenths[i] / 10, tenths[i] % 10);
-  }
-  page.paragraph(
-      text +
-      ". Memory-bound: above 75 % of the memory roof and below 25 % of the compute roof; compute-bound: above 75 % "
-      "and below 50 %; else the larger if above 60 %, else latency-bound. Details: plumb report roofline FILE");
-  constexpr int64_t kMuch = 4;  // a quarter of the time
-  if (unknown.ns() > all.ns() / kMuch) page.paragraph(fmt::format("FLOPs: {}.", howToKnow));
-  const auto reason = std::max_element(reasons.begin(), reasons.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (reason != reasons.end()) page.paragraph(fmt::format("Cannot say, mostly because {}.", escaped(reason->first)));
-  return Unit{};
-}
-
 }  // namespace
 
 int summarize(const std::string& file) {
@@ -387,10 +184,12 @@ int summarize(const std::string& file) {
     const char* name;
     Status (*write)(Page&, Trace&);
   };
-  constexpr Part kParts[] = {{"GPU time", writeBreakdown},      {"steps", writeSteps},
+  // What ended the run comes first, then where its time went.
+  constexpr Part kParts[] = {{"stuck collectives", writeStuck}, {"out of memory", writeOutOfMemory},
+                             {"GPU time", writeBreakdown},      {"steps", writeSteps},
                              {"kernels", writeKernels},         {"collectives", writeCollectives},
-                             {"stuck collectives", writeStuck}, {"benchmarks", writeBenchmarks},
-                             {"memory", writeMemory},           {"roofline", writeRoofline},
+                             {"benchmarks", writeBenchmarks},   {"memory", writeMemory},
+                             {"roofline", writeRoofline},       {"what is missing", writeWhatIsMissing},
                              {"diagnostics", writeDiagnostics}};
   for (const Part& part : kParts) {
     progress.begin(fmt::format("reading {}: {}", shortened(escaped(file), 40), part.name));

@@ -17,24 +17,67 @@ constexpr size_t kTextWidth = 98;
 constexpr auto kLeft = TextTable::Align::Left;
 constexpr auto kRight = TextTable::Align::Right;
 
-// Diagnostics that say the same, of one process or several.
+// Diagnostics that say the same but for numbers, of one process or several.
 struct Remark {
   const Diagnostic* first = nullptr;
   int64_t count = 0;
+  bool isAlike = false;  // others have other numbers
   std::set<ProcessId> processes;
 };
+
+// A sentence without its numbers, which are those of one rank or file.
+std::string withoutNumbers(std::string_view text) {
+  std::string words;
+  for (const char c : text) {
+    if (c < '0' || c > '9')
+      words += c;
+    else if (!words.ends_with('#'))
+      words += '#';
+  }
+  return words;
+}
 
 std::vector<Remark> remarksOf(const std::vector<Diagnostic>& diagnostics) {
   std::vector<Remark> remarks;
   std::map<std::tuple<std::string, std::string, std::string>, size_t> known;
   for (const Diagnostic& one : diagnostics) {
-    const auto [place, isNew] = known.try_emplace({one.severity, one.lane, one.message}, remarks.size());
-    if (isNew) remarks.push_back({&one, 0, {}});
+    const auto [place, isNew] =
+        known.try_emplace({one.severity, one.lane, withoutNumbers(one.message)}, remarks.size());
+    if (isNew) remarks.push_back({&one, 0, false, {}});
     Remark& remark = remarks[place->second];
     remark.count += one.count;
+    remark.isAlike |= one.message != remark.first->message;
     if (one.process) remark.processes.insert(*one.process);
   }
   return remarks;
+}
+
+// "rank 3", "ranks 0-15", "11 processes"; "" when there is nothing to tell apart.
+std::string whoseOf(const Trace& trace, const std::set<ProcessId>& processes) {
+  if (processes.empty() || trace.processes().size() == 1) return "";
+  if (processes.size() == 1) return whoText(trace, *processes.begin());
+  std::vector<int64_t> ranks;
+  for (const ProcessId id : processes) {
+    const Process* process = trace.process(id);
+    if (process && process->rank) ranks.push_back(*process->rank);
+  }
+  std::ranges::sort(ranks);
+  if (ranks.size() == processes.size()) return "ranks " + shortened(rankList(ranks), 24);
+  return fmt::format("{} processes", processes.size());
+}
+
+void writeRemark(Page& page, const Trace& trace, const Remark& remark) {
+  const Diagnostic& d = *remark.first;
+  const std::string who = whoseOf(trace, remark.processes);
+  std::string times;
+  if (remark.isAlike) {
+    times = " (one of several alike)";
+  } else if (remark.count > std::max<int64_t>(1, static_cast<int64_t>(remark.processes.size())) &&
+             d.message.find(fmt::format("{} ", remark.count)) == std::string::npos) {
+    times = fmt::format(" ({} times)", formatCount(remark.count));
+  }
+  page.paragraph(fmt::format("{} [{}{}{}]: {}{}", escaped(d.severity), escaped(d.lane), who.empty() ? "" : ", ", who,
+                             escaped(d.message), times));
 }
 
 }  // namespace
@@ -65,7 +108,8 @@ void Page::paragraph(const std::string& text, const std::string& indent) {
 std::string rankText(const Trace& trace, ProcessId id) {
   const Process* process = trace.process(id);
   if (!process) return "?";
-  return process->rank ? fmt::format("{}", *process->rank) : fmt::format("pid {}", process->pid);
+  if (process->rank) return fmt::format("{}", *process->rank);
+  return process->pid == 0 ? "-" : fmt::format("pid {}", process->pid);
 }
 
 std::string whoText(const Trace& trace, ProcessId id) {
@@ -77,7 +121,7 @@ Status writeStuck(Page& page, Trace& trace) {
   auto analysis = analyzeStuckCollectives(trace);
   if (!analysis.ok()) return analysis.error();
   if (!analysis.value().hasStates) return Unit{};
-  page.heading("Stuck collectives");
+  page.heading("Stuck collectives", "(in what the run hangs)");
   const auto& found = analysis.value().collectives;
   if (found.empty()) {
     page.line("None: every collective that is in the file has completed.");
@@ -85,10 +129,10 @@ Status writeStuck(Page& page, Trace& trace) {
   }
   std::string suspects;
   for (const StuckAnalysis::Suspect& suspect : analysis.value().suspects) {
-    suspects += fmt::format("{}rank {} ({} group{})", suspects.empty() ? "" : ", ", suspect.rank, suspect.groups,
-                            suspect.groups == 1 ? "" : "s");
+    suspects += fmt::format("{}rank {} ({} process group{} for it)", suspects.empty() ? "" : ", ", suspect.rank,
+                            suspect.groups, suspect.groups == 1 ? " waits" : "s wait");
   }
-  if (!suspects.empty()) page.paragraph(fmt::format("Missing, by the groups that wait for them: {}.", suspects));
+  if (!suspects.empty()) page.paragraph(fmt::format("Look first at {}.", suspects));
   TextTable table({"state", "group", "operation", "number", "missing ranks", "waiting ranks"},
                   {kLeft, kLeft, kLeft, kRight, kLeft, kLeft});
   constexpr size_t kMost = 10;
@@ -128,31 +172,37 @@ Status writeBenchmarks(Page& page, Trace& trace) {
   return Unit{};
 }
 
+Status writeWhatIsMissing(Page& page, Trace&) {
+  if (page.missing().empty()) return Unit{};
+  page.heading("Not in this file");
+  for (const auto& [what, because] : page.missing()) {
+    page.paragraph(fmt::format("{}: Cannot say, because {}.", what, because));
+  }
+  return Unit{};
+}
+
 Status writeDiagnostics(Page& page, Trace& trace) {
   auto diagnostics = trace.diagnostics();
   if (!diagnostics.ok()) return diagnostics.error();
   if (diagnostics.value().empty()) return Unit{};
   page.heading("Diagnostics");
-  // What another profiler says of its own recording is seldom about what is asked here.
-  constexpr size_t kMost = 20, kMostForeign = 4;
-  size_t shown = 0, foreign = 0, hidden = 0;
+  // What another profiler says of its own recording, and what an importer did not need, is seldom about what is asked.
+  constexpr size_t kMost = 12, kMostForeign = 3, kMostNotes = 3;
+  size_t shown = 0, foreign = 0, notes = 0, hidden = 0;
   for (const Remark& remark : remarksOf(diagnostics.value())) {
     const Diagnostic& d = *remark.first;
-    const bool isForeign = d.lane == "nsight";
-    if (isForeign ? foreign == kMostForeign : shown == kMost) {
+    const bool isForeign = d.lane == "nsight", isNote = d.lane == "import" && d.severity == "info";
+    if (size_t& count = isForeign ? foreign
+                        : isNote  ? notes
+                                  : shown;
+        count == (isForeign ? kMostForeign
+                  : isNote  ? kMostNotes
+                            : kMost)) {
       ++hidden;
-      continue;
+    } else {
+      ++count;
+      writeRemark(page, trace, remark);
     }
-    ++(isForeign ? foreign : shown);
-    const size_t count = remark.processes.size();
-    const std::string who = count == 1  ? fmt::format(", {}", whoText(trace, *remark.processes.begin()))
-                            : count > 1 ? fmt::format(", {} processes", count)
-                                        : "";
-    const std::string times = remark.count > std::max<int64_t>(1, static_cast<int64_t>(count))
-                                  ? fmt::format(" ({} times)", formatCount(remark.count))
-                                  : "";
-    page.paragraph(
-        fmt::format("{} [{}{}]: {}{}", escaped(d.severity), escaped(d.lane), who, escaped(d.message), times));
   }
   if (hidden > 0) page.line(fmt::format("and {} more: plumb query FILE \"SELECT * FROM diagnostics\"", hidden));
   return Unit{};

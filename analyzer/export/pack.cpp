@@ -21,24 +21,41 @@ Error cannotWrite(const std::string& output, const Error& why) {
   return Error{fmt::format("Cannot write {}: {}.", output, why.message)};
 }
 
-Status compressTrace(Trace trace, const std::string& output) {
+// Of one part of the work.
+CompressProgress partOf(const PackProgress& progress, const std::string& what) {
+  if (!progress) return {};
+  return [&progress, what](uint64_t done, uint64_t size) { progress(what, done, size); };
+}
+
+Status compressTrace(Trace trace, const std::string& output, const PackProgress& progress) {
   auto copy = Staging::file(output, "compacting");
   if (!copy.ok()) return cannotWrite(output, copy.error());
   // The trace is of no other use after this, so the guard that lets it only be read can go.
   sqlite3* handle = trace.database().handle();
   sqlite3_set_authorizer(handle, nullptr, nullptr);
   sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 1);  // the copy
+  if (progress) {
+    std::error_code failed;
+    const uint64_t size = fs::file_size(trace.path(), failed);
+    trace.database().whileReading([&, size] {
+      std::error_code none;
+      progress("copying " + trace.path(), fs::file_size(copy.value().path(), none), size);
+    });
+  }
   if (sqlite3_exec(handle, copyStatement(copy.value().path()).c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
     return Error{fmt::format("{} cannot be copied to {}: {}.", trace.path(), output, sqlite3_errmsg(handle))};
   }
-  const Status published = publishCompressed(copy.value().path(), output);
+  trace.database().whileReading({});
+  const Status published =
+      publishCompressed(copy.value().path(), output, partOf(progress, "compressing " + trace.path()));
   return published.ok() ? published : cannotWrite(output, published.error());
 }
 
-Status unpackTrace(const std::string& file, const std::string& output, PackResult& result) {
+Status unpackTrace(const std::string& file, const std::string& output, PackResult& result,
+                   const PackProgress& progress) {
   auto staging = Staging::file(output, "unpacking");
   if (!staging.ok()) return cannotWrite(output, staging.error());
-  auto unpacked = unpackFile(file, staging.value().path());
+  auto unpacked = unpackFile(file, staging.value().path(), partOf(progress, "unpacking " + file));
   if (!unpacked.ok()) return unpacked.error();
   result.warnings = std::move(unpacked.value().problems);
   result.isWhole = result.warnings.empty();
@@ -48,7 +65,7 @@ Status unpackTrace(const std::string& file, const std::string& output, PackResul
 
 }  // namespace
 
-Result<PackResult> packTrace(const std::string& file, const std::string& output) {
+Result<PackResult> packTrace(const std::string& file, const std::string& output, const PackProgress& progress) {
   std::error_code failed;
   if (fs::exists(output, failed)) {
     return Error{fmt::format("The file {} exists already; name another one with -o, or remove it.", output)};
@@ -63,9 +80,9 @@ Result<PackResult> packTrace(const std::string& file, const std::string& output)
       result.warnings.push_back(fmt::format(
           "{} is not complete (its recorder was killed or is still running): what it holds now is packed.", file));
     }
-    done = compressTrace(std::move(trace).value(), output);
+    done = compressTrace(std::move(trace).value(), output, progress);
   } else if (startsAsZstd(file)) {
-    done = unpackTrace(file, output, result);
+    done = unpackTrace(file, output, result, progress);
   } else if (auto trace = Trace::open(file); !trace.ok()) {
     return trace.error();
   } else {

@@ -3,6 +3,7 @@
 // back.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct PackResult {
 
 // `output` must not exist. A NAME.zst becomes a compressed file, any other name a plain one of a compressed `file`; a
 // damaged one is unpacked as far as it can be read.
-[[nodiscard]] Result<PackResult> packTrace(const std::string& file, const std::string& output);
+using PackProgress = std::function<void(const std::string& what, uint64_t done, uint64_t size)>;
+[[nodiscard]] Result<PackResult> packTrace(const std::string& file, const std::string& output,
+                                           const PackProgress& progress = {});
 
 }  // namespace plumb::exports

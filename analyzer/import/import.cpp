@@ -109,7 +109,13 @@ class Import {
       return Error{fmt::format("Cannot complete the trace file {}: {}.", m_options.output, done.error().message)};
     }
     if (m_options.sizes) m_result.sizes = m_file.sizes();
-    if (const Status published = m_file.publish(); !published.ok()) return published.error();
+    CompressProgress compressing;
+    if (m_options.progress) {
+      compressing = [&](uint64_t done, uint64_t all) {
+        m_options.progress("compressing " + m_options.output, done, all);
+      };
+    }
+    if (const Status published = m_file.publish(compressing); !published.ok()) return published.error();
     return std::move(m_result);
   }
 

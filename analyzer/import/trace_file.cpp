@@ -112,13 +112,13 @@ std::vector<TableSize> TraceFile::sizes() {
   return sizes;
 }
 
-Status TraceFile::publish() {
+Status TraceFile::publish(const CompressProgress& progress) {
   m_rows->commit();
   if (m_rows->failed()) return failure(m_rows->failure());
   std::string last(schema::indexesSql());
   last += "PRAGMA analysis_limit=400; ANALYZE;";
   if (const Status status = database().execute(last); !status.ok()) return failure(status.error().message);
-  const Status published = isCompressedName(m_path) ? publishCompressed() : publishPlain();
+  const Status published = isCompressedName(m_path) ? publishCompressed(progress) : publishPlain();
   if (published.ok()) return published;
   if (std::error_code ignored; std::filesystem::exists(m_path, ignored)) return taken(m_path);
   return failure(published.error().message);
@@ -130,14 +130,14 @@ Status TraceFile::publishPlain() {
 }
 
 // By way of a copy without gaps, in which every table lies in one piece.
-Status TraceFile::publishCompressed() {
+Status TraceFile::publishCompressed(const CompressProgress& progress) {
   auto copy = Staging::file(m_path, "compacting");
   if (!copy.ok()) return copy.error();
   if (Status copied = database().execute(copyStatement(copy.value().path())); !copied.ok()) return copied;
   m_rows.reset();
   std::error_code ignored;
   std::filesystem::resize_file(m_staging.path(), 0, ignored);  // its place on the disk is for the others
-  return plumb::publishCompressed(copy.value().path(), m_path);
+  return plumb::publishCompressed(copy.value().path(), m_path, progress);
 }
 
 }  // namespace plumb::import

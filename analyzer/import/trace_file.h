@@ -11,6 +11,7 @@
 
 #include "analyzer/import/json.h"
 #include "analyzer/import/row_pipe.h"
+#include "analyzer/trace/compress.h"
 #include "analyzer/trace/staging.h"
 #include "collector/schema/result.h"
 #include "collector/schema/rows.h"
@@ -48,8 +49,8 @@ class TraceFile {
   // Of what was written so far, largest first; those without rows are left out. Reads the whole file.
   [[nodiscard]] std::vector<TableSize> sizes();
 
-  // Everything has been written: indexes, and the file gets its name.
-  [[nodiscard]] Status publish();
+  // Everything has been written: indexes, and the file gets its name. The progress is that of compressing.
+  [[nodiscard]] Status publish(const CompressProgress& progress = {});
 
  private:
   struct Hash : std::hash<std::string_view> {
@@ -59,7 +60,7 @@ class TraceFile {
   TraceFile(std::string path, Staging staging, std::unique_ptr<RowPipe> rows);
   [[nodiscard]] Error failure(const std::string& what) const;
   [[nodiscard]] Status publishPlain();
-  [[nodiscard]] Status publishCompressed();
+  [[nodiscard]] Status publishCompressed(const CompressProgress& progress);
 
   std::string m_path;
   Staging m_staging;  // goes after the connection to it

@@ -11,8 +11,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -123,13 +125,16 @@ std::string copyStatement(const std::string& to) {
   return fmt::format("VACUUM main INTO '{}'", quoted);
 }
 
-Status compressFile(const std::string& from, const std::string& to) {
+Status compressFile(const std::string& from, const std::string& to, const CompressProgress& progress) {
+  std::error_code failed;
+  const uint64_t size = std::filesystem::file_size(from, failed);
   const File source(std::fopen(from.c_str(), "rbe"));
   File target(std::fopen(to.c_str(), "wbe"));
   if (!source || !target) return systemError();
   std::vector<Compressor> compressors(std::clamp(std::thread::hardware_concurrency(), 1U, 16U));
   std::vector<std::string> frames(compressors.size() * kFramesPerThread), packed(frames.size());
   SeekTable table;
+  uint64_t done = 0;
   do {
     if (Status read = readFrames(source.get(), frames); !read.ok()) return read;
     compressAll(frames, packed, compressors);
@@ -137,20 +142,22 @@ Status compressFile(const std::string& from, const std::string& to) {
       if (packed[i].empty()) return Error{"there is no memory for compressing it"};
       table.add(packed[i], frames[i].size());
       if (!writeAll(target.get(), packed[i])) return systemError();
+      done += frames[i].size();
     }
+    if (progress) progress(done, size);
   } while (!frames.back().empty());
   if (!writeAll(target.get(), table.frame())) return systemError();
   return std::fclose(target.release()) == 0 ? Status(Unit{}) : Status(systemError());
 }
 
-Status publishCompressed(const std::string& from, const std::string& path) {
+Status publishCompressed(const std::string& from, const std::string& path, const CompressProgress& progress) {
   auto staging = Staging::file(path, "packing");
   if (!staging.ok()) return staging.error();
-  if (Status packed = compressFile(from, staging.value().path()); !packed.ok()) return packed;
+  if (Status packed = compressFile(from, staging.value().path(), progress); !packed.ok()) return packed;
   return staging.value().publishFile(false);
 }
 
-Result<Unpacked> unpackFile(const std::string& from, const std::string& to) {
+Result<Unpacked> unpackFile(const std::string& from, const std::string& to, const CompressProgress& progress) {
   const File source(std::fopen(from.c_str(), "rbe"));
   if (!source) return Error{fmt::format("{} cannot be opened ({}).", from, std::strerror(errno))};
   File target(std::fopen(to.c_str(), "wbe"));
@@ -161,6 +168,7 @@ Result<Unpacked> unpackFile(const std::string& from, const std::string& to) {
   Unpacked result;
   size_t lost = 0;
   for (size_t i = 0; i < index.value().count(); ++i) {
+    if (progress) progress(i, index.value().count());
     auto content = index.value().decompress(i);
     if (!content.ok()) {
       ++lost;

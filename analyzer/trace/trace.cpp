@@ -113,7 +113,7 @@ const Row* findById(const std::vector<Row>& rows, RowId id) {
 
 std::string Process::label() const {
   if (rank) return fmt::format("rank {}", *rank);
-  return fmt::format("{} (pid {})", program, pid);
+  return pid == 0 ? program : fmt::format("{} (pid {})", program, pid);  // 0: of a file that does not tell it
 }
 
 Trace::Trace(Database database) : m_database(std::make_unique<Database>(std::move(database))) {}

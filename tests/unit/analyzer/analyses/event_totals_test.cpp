@@ -67,6 +67,41 @@ TEST(Kernels, ByNameGridRangeAndOperator) {
   EXPECT_EQ(valueOf(groupKernels(trace, filter, KernelGrouping::Name))[0].durations.count(), 1u);
 }
 
+// A range's work is what it launched: on the GPU it may run after the next range has begun on the host.
+TEST(Kernels, OfARangeAreThoseThatItLaunched) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addRange(rank.process, rank.thread, 0, 100, "backward");
+    trace.addRange(rank.process, rank.thread, 100, 100, "optimizer");
+    const auto launch = [&](int64_t at, const TraceBuilder::Work& work, const char* name) {
+      trace.addApiCall(rank.process, rank.thread, at, 5, "cudaLaunchKernel", work.correlation);
+      trace.addKernel(work, name);
+    };
+    launch(10, rank.work(1000, 100, 1), "gemm");
+    launch(20, rank.work(1500, 100, 2), "gemm");
+    launch(110, rank.otherWork(1200, 100, 3), "adamw");          // runs between the two of backward
+    trace.addKernel(rank.otherWork(1300, 50, 4), "graph node");  // its launch is not in the trace
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto namesIn = [&](const Filter& filter) {
+    std::vector<std::string> names;
+    for (const EventTotals& kernel : valueOf(groupKernels(trace, filter, KernelGrouping::Name))) {
+      names.emplace_back(trace.text(kernel.name));
+    }
+    return names;
+  };
+  Filter filter;
+  filter.range = "backward";
+  EXPECT_EQ(namesIn(filter), (std::vector<std::string>{"gemm", "graph node"}));
+  filter.to = TimePoint(1100);
+  EXPECT_EQ(valueOf(groupKernels(trace, filter, KernelGrouping::Name)).at(0).durations.count(), 1u);
+  filter = {};
+  filter.range = "optimizer";
+  EXPECT_EQ(namesIn(filter), std::vector<std::string>{"adamw"});
+}
+
 TEST(Calls, CountThoseThatFailed) {
   const TraceFile file;
   {
@@ -179,10 +214,11 @@ TEST(Counters, OfCuptisProfilerAreByKernelToo) {
     const std::string domain = std::to_string(trace.text("cuda_profiler_range")),
                       name = std::to_string(trace.text("fadd.sum"));
     for (const auto& [id, kernel, value] : {std::tuple{1, "gemm", 40}, {2, "gemm", 60}, {3, "relu", 7}}) {
-      trace.execute("INSERT INTO range(id, process_id, thread_id, start_ns, duration_ns, kind, depth, domain_id, name_id)"
-                    " VALUES(" + std::to_string(id) + "," + std::to_string(rank.process) + "," +
-                    std::to_string(rank.thread) + "," + std::to_string(10 * id) + ",10,'start_end',0," + domain + "," +
-                    std::to_string(trace.text(kernel)) + ")");
+      trace.execute(
+          "INSERT INTO range(id, process_id, thread_id, start_ns, duration_ns, kind, depth, domain_id, name_id)"
+          " VALUES(" +
+          std::to_string(id) + "," + std::to_string(rank.process) + "," + std::to_string(rank.thread) + "," +
+          std::to_string(10 * id) + ",10,'start_end',0," + domain + "," + std::to_string(trace.text(kernel)) + ")");
       trace.execute("INSERT INTO range_payload VALUES(" + std::to_string(id) + "," + name + "," +
                     std::to_string(value) + ")");
     }

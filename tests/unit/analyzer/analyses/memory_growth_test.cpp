@@ -240,11 +240,51 @@ TEST_F(Growth, ByHandAShardedAdamW) {
   ASSERT_GE(hand.rows.size(), 5u);
   EXPECT_EQ(hand.rows[0].expectedBytes, 4000);
   EXPECT_EQ(hand.rows[0].measuredBytes, 4300);
+  EXPECT_EQ(hand.rows[1].expectedBytes, std::nullopt);  // no collective tells what of the gradients is whole
+  EXPECT_NE(hand.rows[1].note.find("cannot say, because the last step has no reduce-scatter"), std::string::npos);
   EXPECT_EQ(hand.rows[2].expectedBytes, 8000);
-  EXPECT_EQ(hand.rows[3].expectedBytes, 16'000);
-  EXPECT_EQ(hand.rows[4].expectedBytes, 16'000);
+  EXPECT_EQ(hand.rows[3].expectedBytes, std::nullopt);
   EXPECT_EQ(hand.rows[5].component, "activation");
   EXPECT_EQ(hand.rows[5].expectedBytes, std::nullopt);
+}
+
+TEST_F(Growth, ByHandTheWholeLayersInFlightAreThoseOfTheCollectives) {
+  steps(2);
+  allocate(10, {}, 4000, "parameter/w.shard");
+  allocate(11, {}, 4000, "gradient/w.shard");
+  allocate(1110, 1180, 3300, "gradient/block 1/whole");
+  allocate(1110, 1180, 1700, "communication_buffer/gathered");
+  m_builder.execute("UPDATE process SET world_size = 4");
+  const int64_t communicator = m_builder.addCommunicator(m_rank.process, 7, 2, 0);  // replicated over two groups
+  const auto collective = [&](int64_t start, const char* operation, int64_t bytes) {
+    m_builder.addCollective({.process = m_rank.process,
+                             .thread = m_rank.thread,
+                             .communicator = communicator,
+                             .startNs = start,
+                             .operation = operation,
+                             .bytes = bytes});
+  };
+  for (const int64_t bytes : {100, 700, 800, 800, 700}) collective(1110, "AllGather", bytes);
+  for (const int64_t bytes : {1600, 1400, 200}) collective(1150, "ReduceScatter", bytes);
+  m_builder.finish();
+  Trace trace = valueOf(Trace::open(m_file.path()));
+  const HandCalculation hand = valueOf(calculateByHand(trace)).at(0);
+  EXPECT_EQ(hand.shardedOver, 2);
+  EXPECT_EQ(hand.rows[1].formula, "4 P + 1600 + 200");
+  EXPECT_EQ(hand.rows[1].expectedBytes, 4000 + 1600 + 200);
+  EXPECT_EQ(hand.rows[3].expectedBytes, 2 * 4000 + 1600 + 200);
+  const auto buffers = std::ranges::find(hand.rows, "communication_buffer", &HandRow::component);
+  ASSERT_NE(buffers, hand.rows.end());
+  EXPECT_EQ(buffers->formula, "100 + 800 + 700");
+}
+
+TEST(LayersInFlight, WeightsThatAreNotGatheredAgainAreAllThere) {
+  const LayersInFlight flight = layersInFlight(
+      {{false, 100, 2}, {false, 700, 2}, {false, 700, 2}, {true, 1400, 2}, {true, 1400, 2}, {true, 200, 2}});
+  EXPECT_TRUE(flight.keepsWeights);
+  EXPECT_EQ(flight.weightBytes, (std::vector<int64_t>{100, 700, 700}));
+  EXPECT_EQ(flight.gradientBytes, (std::vector<int64_t>{1400, 200}));
+  EXPECT_EQ(layersInFlight({{true, 50, 2}}).gradientBytes, std::vector<int64_t>{50});
 }
 
 TEST_F(Growth, ByHandWithoutParametersCannotBeSaid) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "analyzer/analyses/peaks.h"
 #include "analyzer/analyses/roofline_work.h"
 
@@ -17,8 +19,8 @@ TEST(Verdict, FollowsTheRule) {
   EXPECT_EQ(verdictOf(0.80, 0.10), Verdict::ComputeBound);
   EXPECT_EQ(verdictOf(0.80, 0.70), Verdict::ComputeBound);  // the larger, above 60 %
   EXPECT_EQ(verdictOf(0.40, 0.70), Verdict::MemoryBound);
-  EXPECT_EQ(verdictOf(0.50, 0.55), Verdict::LatencyBound);
-  EXPECT_EQ(verdictOf(0.60, 0.10), Verdict::LatencyBound);
+  EXPECT_EQ(verdictOf(0.50, 0.55), Verdict::BelowRoofs);
+  EXPECT_EQ(verdictOf(0.60, 0.10), Verdict::BelowRoofs);
   EXPECT_EQ(verdictOf(1.01, 0.10), Verdict::AboveRoof);
   EXPECT_EQ(verdictOf(0.10, 1.01), Verdict::AboveRoof);
 }
@@ -247,6 +249,29 @@ TEST_F(Roofline, AKernelThatComputesNothingCanBeMemoryBound) {
   EXPECT_EQ(*point.intensity, 0);
   EXPECT_DOUBLE_EQ(*point.memoryShare, 0.8);
   EXPECT_EQ(point.verdict, Verdict::MemoryBound);
+}
+
+TEST_F(Roofline, BelowBothRoofsIsLatencyOnlyWhereKernelsAreShortOrTheirGridsSmall) {
+  m_builder.addRoof(m_rank.process, 0, "fp32", 1e12);
+  m_builder.addRoof(m_rank.process, 0, "memory", 1e12);
+  m_builder.execute("UPDATE device SET multiprocessor_count = 100");
+  declare(10, 20, "short op", 100'000, 1000);
+  launch(15, 2000, "short");
+  declare(110, 20, "long op", 30'000'000, 1000);
+  launch(115, 100'000, "long");
+  declare(210, 20, "narrow op", 30'000'000, 1000);
+  launch(215, 100'000, "narrow");
+  m_builder.execute("UPDATE kernel SET grid_x = 400");
+  m_builder.execute("UPDATE kernel SET grid_x = 4 WHERE short_name_id = (SELECT id FROM string WHERE text = 'narrow')");
+  const std::vector<DeviceRoofline> devices = analyze();
+  std::map<std::string, RooflinePoint> points;
+  for (const RooflinePoint& point : devices.at(0).points) points[point.name] = point;
+  EXPECT_EQ(points["short"].verdict, Verdict::LatencyBound);
+  EXPECT_THAT(points["short"].reason, testing::HasSubstr("2.0 us on average"));
+  EXPECT_EQ(points["narrow"].verdict, Verdict::LatencyBound);
+  EXPECT_THAT(points["narrow"].reason, testing::HasSubstr("4 blocks, the device 100 multiprocessors"));
+  EXPECT_EQ(points["long"].verdict, Verdict::BelowRoofs);
+  EXPECT_EQ(points["long"].reason, "30.0 % of the nearer roof, fp32");
 }
 
 TEST_F(Roofline, CommunicationIsNotListed) {

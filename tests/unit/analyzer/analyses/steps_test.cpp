@@ -24,8 +24,12 @@ TEST(Warmup, LeadingStepsThatDiffer) {
   EXPECT_EQ(countWarmup(times({300, 100, 101, 99, 100})), 1u);
   EXPECT_EQ(countWarmup(times({300, 200, 100, 101, 99, 100})), 2u);
   EXPECT_EQ(countWarmup(times({100, 101, 99, 100})), 0u);
-  EXPECT_EQ(countWarmup(times({105, 100, 101, 99, 100})), 0u);      // within 10 %
-  EXPECT_EQ(countWarmup(times({100, 300, 100, 100})), 0u);          // not leading
+  EXPECT_EQ(countWarmup(times({105, 100, 101, 99, 100})), 0u);       // within 10 %
+  EXPECT_EQ(countWarmup(times({100, 620, 100, 101, 99, 100})), 2u);  // a slow second step after a normal one
+  EXPECT_EQ(countWarmup(times({100, 140, 100, 101, 99, 100})), 0u);  // not slow enough for that
+  EXPECT_EQ(countWarmup(times({100, 40, 100, 101, 99, 100})), 0u);   // a fast one is none
+  EXPECT_EQ(countWarmup(times({100, 101, 99, 100, 101, 99, 620, 100, 101, 99, 100, 101, 99, 100})), 0u);  // not early
+  EXPECT_EQ(countWarmup(times({100, 620, 100})), 0u);               // more than half of the steps
   EXPECT_EQ(countWarmup(times({130, 80, 100, 120, 90, 110})), 0u);  // as uneven as the rest
   EXPECT_EQ(countWarmup(times({300, 100})), 0u);                    // too few to tell
   EXPECT_EQ(countWarmup({}), 0u);

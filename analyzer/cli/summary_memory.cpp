@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The summary's parts about memory.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "analyzer/analyses/memory.h"
+#include "analyzer/cli/summary_page.h"
+#include "analyzer/cli/text.h"
+
+namespace plumb::cli {
+namespace {
+
+constexpr auto kLeft = TextTable::Align::Left;
+constexpr auto kRight = TextTable::Align::Right;
+constexpr size_t kMostDevices = 6;
+
+std::string bytesText(int64_t bytes) { return formatBytes(static_cast<double>(bytes)); }
+
+// True when nothing changes: a picture of one moment, not a history.
+bool isOneMoment(const DeviceMemory& device) {
+  return device.peak.time.ns() == 0 && std::ranges::all_of(device.points, [&](const MemoryPoint& point) {
+           return point.totalBytes == device.peak.totalBytes;
+         });
+}
+
+TextTable tableOf(const Trace& trace, const std::vector<DeviceMemory>& devices, size_t columns) {
+  std::vector<std::string> headers = {"category"};
+  std::vector<TextTable::Align> aligns = {kLeft};
+  for (size_t i = 0; i < columns; ++i) {
+    const std::string who = rankText(trace, devices[i].process);
+    headers.push_back(who == "-" ? "bytes" : fmt::format("{}{}", devices[i].rank ? "rank " : "", who));
+    aligns.push_back(kRight);
+  }
+  TextTable table(headers, aligns);
+  const auto addRow = [&](const std::string& label, const std::function<std::string(const DeviceMemory&)>& cell) {
+    std::vector<std::string> row = {label};
+    for (size_t i = 0; i < columns; ++i) row.push_back(cell(devices[i]));
+    table.add(std::move(row));
+  };
+  for (size_t category = 0; category < kMemoryCategoryCount; ++category) {
+    if (std::ranges::all_of(devices, [&](const DeviceMemory& d) { return d.peak.bytes[category] == 0; })) continue;
+    addRow(std::string(displayNameOf(static_cast<MemoryCategory>(category))),
+           [&](const DeviceMemory& d) { return bytesText(d.peak.bytes[category]); });
+  }
+  addRow("peak", [](const DeviceMemory& d) { return bytesText(d.peak.totalBytes); });
+  if (!std::ranges::all_of(devices, isOneMoment)) {
+    addRow("time of the peak", [](const DeviceMemory& d) { return formatDuration(Duration(d.peak.time.ns())); });
+  }
+  return table;
+}
+
+// What is not on the device: a line for each space, however many processes have it.
+void writeOtherSpaces(Page& page, const Trace& trace, const MemoryAnalysis& analysis) {
+  struct Largest {
+    int64_t bytes = -1, processCount = 0;
+    ProcessId process;
+  };
+  std::map<std::string, Largest> spaces;
+  for (const auto& other : analysis.otherSpaces) {
+    for (const SpacePeak& peak : other.spaces) {
+      Largest& largest = spaces[peak.space];
+      ++largest.processCount;
+      if (peak.peakBytes > largest.bytes) {
+        largest.bytes = peak.peakBytes;
+        largest.process = other.process;
+      }
+    }
+  }
+  for (const auto& [space, largest] : spaces) {
+    const std::string name = space == "reserved"       ? "reserved from the driver (what PyTorch's allocator holds)"
+                             : space == "pending_free" ? "freed but still in use on a stream"
+                                                       : space + " memory";
+    page.paragraph(fmt::format(
+        "besides, {}: peak {}{}", escaped(name), bytesText(largest.bytes),
+        trace.processes().size() > 1
+            ? fmt::format(" ({}{})", largest.processCount > 1 ? "the most, of " : "", whoText(trace, largest.process))
+            : ""));
+  }
+}
+
+void explain(Page& page, const std::vector<DeviceMemory>& devices) {
+  if (std::ranges::all_of(devices, isOneMoment)) {
+    page.paragraph("The file holds one moment: what was live when the snapshot was taken. It has no history.");
+  } else {
+    page.paragraph(
+        "Times since the session's start, of the host's calls: the device uses the memory when the work queued before "
+        "has run.");
+  }
+  if (std::ranges::any_of(devices, &DeviceMemory::hasPool)) {
+    page.paragraph(
+        "Allocated bytes. What is reserved from the driver: cannot say, because stream-ordered allocations come from a "
+        "pool whose size was not recorded.");
+  }
+  const bool isUnattributed = std::ranges::all_of(devices, [](const DeviceMemory& d) {
+    return d.peak.bytes[static_cast<size_t>(MemoryCategory::Unattributed)] == d.peak.totalBytes;
+  });
+  if (isUnattributed) {
+    page.paragraph(
+        "Unattributed: nothing in the file says what the memory was for. The largest allocations, and the code that "
+        "made them where it is known: plumb report memory_peak FILE");
+  }
+}
+
+// Live bytes at a moment; none: not known.
+std::optional<int64_t> liveAt(const DeviceMemory& device, TimePoint time) {
+  const auto after = std::ranges::upper_bound(device.points, time, {}, &MemoryPoint::time);
+  if (after == device.points.begin()) return std::nullopt;
+  return std::prev(after)->totalBytes;
+}
+
+}  // namespace
+
+Status writeMemory(Page& page, Trace& trace) {
+  auto analysis = analyzeMemory(trace);
+  if (!analysis.ok()) return analysis.error();
+  const auto& devices = analysis.value().devices;
+  if (devices.empty()) {
+    page.cannotSay("Peak device memory", "no device allocation was recorded");
+    return Unit{};
+  }
+  page.heading("Peak device memory by category");
+  const size_t columns = std::min(devices.size(), kMostDevices);
+  page.table(tableOf(trace, devices, columns));
+  if (devices.size() > columns)
+    page.line(fmt::format("and {} more devices: plumb report memory FILE", devices.size() - columns));
+  explain(page, devices);
+  writeOtherSpaces(page, trace, analysis.value());
+  return Unit{};
+}
+
+Status writeOutOfMemory(Page& page, Trace& trace) {
+  auto rows = trace.query(
+      "SELECT r.process_id, r.start_ns, n.text FROM main.range r JOIN main.string n ON n.id = r.name_id"
+      " WHERE r.domain_id = (SELECT id FROM main.string WHERE text = 'PyTorch memory') AND r.kind = 'mark'"
+      " AND n.text LIKE 'out of memory:%' ORDER BY r.start_ns");
+  if (!rows.ok()) return rows.error();
+  std::optional<MemoryAnalysis> memory;
+  constexpr int kMost = 3;
+  int count = 0;
+  while (rows.value().next()) {
+    if (++count > kMost) continue;
+    if (!memory) {
+      auto analysis = analyzeMemory(trace);
+      if (!analysis.ok()) return analysis.error();
+      memory = std::move(analysis).value();
+      page.heading("Out of memory");
+    }
+    const TimePoint time = rows.value().time(1);
+    std::string text(rows.value().text(2));
+    text = fmt::format("At {}, {}", formatDuration(time - TimePoint()), escaped(text));
+    for (const DeviceMemory& device : memory->devices) {
+      if (device.process != rows.value().id<ProcessId>(0)) continue;
+      if (const auto live = liveAt(device, time)) text += fmt::format("; {} were live", bytesText(*live));
+    }
+    page.paragraph(text + ".");
+  }
+  if (Status status = rows.value().status(); !status.ok()) return status;
+  if (count > kMost) page.line(fmt::format("and {} more times", count - kMost));
+  if (count > 0) {
+    page.paragraph("What was live: plumb report memory_peak FILE. Held and not used: plumb report fragmentation FILE");
+  }
+  return Unit{};
+}
+
+}  // namespace plumb::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person who sees a trace for the first time reads: the summary's page, folded lists and the exit codes.
+#include <fstream>
+
+#include "tests/integration/cli/cli.h"
+
+namespace plumb::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+size_t countOf(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST_F(Cli, CollectivesWithoutKernelsHaveNoTimes) {
+  {
+    TraceBuilder trace(path("dumps.sqlite"));
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      const int64_t process = trace.addRank(rank, 2);
+      const int64_t communicator = trace.addCommunicator(process, 7, 2, rank);
+      for (const int64_t bytes : {64, 4096}) {
+        trace.addCollective({.process = process,
+                             .thread = trace.addThread(process),
+                             .communicator = communicator,
+                             .startNs = bytes,
+                             .operation = "AllReduce",
+                             .bytes = bytes});
+      }
+    }
+  }
+  const std::string page = plumb({"summary", path("dumps.sqlite")}).output;
+  EXPECT_THAT(page, AllOf(HasSubstr("AllReduce"), HasSubstr("64 B to 4.00 KiB"), HasSubstr("cannot say, because")));
+  EXPECT_THAT(page, Not(HasSubstr("0 ns")));
+}
+
+TEST_F(Cli, RanksThatAreAlikeAreOneRow) {
+  {
+    TraceBuilder trace(path("many.sqlite"));
+    for (int64_t rank = 0; rank < 16; ++rank) {
+      const int64_t process = trace.addRank(rank, 16);
+      trace.addDevice(process, {.ordinal = rank % 8, .name = "NVIDIA A100", .kind = "gpu"});
+      trace.addDiagnostic(process, "info", "import", "x", 1, std::to_string(rank + 5) + " groups have no name.");
+    }
+    trace.addProcess({.program = "git"});
+    trace.addProcess({.program = "git"});
+  }
+  const std::string page = plumb({"summary", path("many.sqlite")}).output;
+  EXPECT_THAT(page, AllOf(HasSubstr("0-15"), HasSubstr("16 processes"), HasSubstr("0-7: NVIDIA A100"),
+                          HasSubstr("Besides, 2 processes without GPU and rank: git (2 times).")));
+  EXPECT_THAT(page, HasSubstr("info [import, ranks 0-15]: 5 groups have no name. (one of several alike)"));
+  EXPECT_EQ(countOf(page, "groups have no name"), 1u);
+}
+
+TEST_F(Cli, ADeviceWithoutANameIsItsNumber) {
+  {
+    TraceBuilder trace(path("nameless.sqlite"));
+    trace.addDevice(trace.addRank(0), {.ordinal = 3, .name = "", .kind = "gpu"});
+  }
+  const std::string page = plumb({"summary", path("nameless.sqlite")}).output;
+  EXPECT_THAT(page, AllOf(HasSubstr("train    3"), Not(HasSubstr("3:"))));
+}
+
+TEST_F(Cli, OutOfMemoryIsSaidWithWhatWasLive) {
+  {
+    TraceBuilder trace(path("oom.sqlite"));
+    const int64_t process = trace.addProcess({.program = "PyTorch memory snapshot"});
+    const int64_t device = trace.addDevice(process);
+    trace.addAllocation({.process = process, .device = device, .startNs = 10, .address = 4096, .bytes = 10 << 20});
+    trace.addRange(process, trace.addThread(process), 2'000'000, 0,
+                   "out of memory: 3.00 GiB were asked for, 1.00 MiB were free on device 0");
+    trace.execute("UPDATE range SET kind = 'mark', domain_id = " + std::to_string(trace.text("PyTorch memory")));
+  }
+  EXPECT_THAT(plumb({"summary", path("oom.sqlite")}).output,
+              AllOf(HasSubstr("Out of memory\n"),
+                    HasSubstr("At 2.00 ms, out of memory: 3.00 GiB were asked for, 1.00 MiB were free on device 0;"),
+                    HasSubstr("10.00 MiB\n  were live.")));
+}
+
+TEST_F(Cli, WhatCannotBeComparedIsExplainedOnce) {
+  for (const char* name : {"a.sqlite", "b.sqlite"}) {
+    TraceBuilder trace(path(name));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    const int64_t stream = trace.addStream(process, device, 7);
+    for (int64_t i = 0; i < 5; ++i) {
+      trace.addKernel(
+          {.process = process, .device = device, .stream = stream, .startNs = 1000 * i, .durationNs = 100 * (i + 1)},
+          "kernel" + std::to_string(i));
+    }
+  }
+  const std::string text = plumb({"diff", path("a.sqlite"), path("b.sqlite"), "--all"}).output;
+  EXPECT_GT(countOf(text, "cannot say (1)"), 1u) << text;
+  EXPECT_EQ(countOf(text, "\n(1) because"), 1u) << text;
+}
+
+TEST_F(Cli, TheExitCodesAreThoseOfTheReadme) {
+  std::ifstream in(PLUMB_SOURCE_DIR "/README.md");
+  const std::string readme((std::istreambuf_iterator<char>(in)), {});
+  const std::string help = plumb({"--help"}).output;
+  const size_t begin = help.find("Exit codes:");
+  ASSERT_NE(begin, std::string::npos);
+  int codes = 0;
+  for (const std::string& line : linesOf(help.substr(begin))) {
+    if (line.size() < 5 || line.find_first_of("0123") != 2) continue;
+    ++codes;
+    EXPECT_THAT(readme, HasSubstr(line.substr(2)));
+  }
+  EXPECT_EQ(codes, 4);
+  for (const char* command : {"import", "pack", "check", "advise"}) {
+    EXPECT_THAT(plumb({command, "--help"}).output, HasSubstr("plumb --help lists all codes")) << command;
+  }
+}
+
+TEST_F(Cli, HelpSaysWhatARangeSelects) {
+  EXPECT_THAT(plumb({"report", "--help"}).output,
+              HasSubstr("take with --range the work that was launched\ninside, on any thread, whenever it ran"));
+}
+
+}  // namespace
+}  // namespace plumb::test
