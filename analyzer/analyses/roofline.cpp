@@ -18,18 +18,16 @@ namespace {
 void explainLow(RooflinePoint& point, int64_t multiprocessors) {
   const Duration average(point.duration.ns() / std::max<int64_t>(point.kernelCount, 1));
   if (average < kSmallKernel) {
-    point.verdict = Verdict::LatencyBound;
     point.reason = fmt::format("its kernels take {:.1f} us on average, about as long as launching one",
                                static_cast<double>(average.ns()) / 1e3);
   } else if (point.blocks > 0 && point.blocks < multiprocessors) {
-    point.verdict = Verdict::LatencyBound;
     point.reason =
         fmt::format("its largest grid has {} blocks, the device {} multiprocessors", point.blocks, multiprocessors);
   } else {
     const bool isCompute = *point.computeShare > *point.memoryShare;
-    point.reason =
-        fmt::format("{:.1f} % of the nearer roof, {}", 100 * std::max(*point.computeShare, *point.memoryShare),
-                    isCompute ? point.precision : "memory");
+    point.reason = fmt::format(
+        "{:.1f} % of the nearer roof, {}; its kernels are neither short nor small: ncu shows what holds them back",
+        100 * std::max(*point.computeShare, *point.memoryShare), isCompute ? point.precision : "memory");
   }
 }
 
@@ -61,7 +59,7 @@ void judge(RooflinePoint& point, const DeviceRoofline& device, int64_t multiproc
   if (point.verdict == Verdict::AboveRoof) return;
   if (point.computeShare && point.memoryShare) {
     point.verdict = verdictOf(*point.computeShare, *point.memoryShare);
-    if (point.verdict == Verdict::BelowRoofs) explainLow(point, multiprocessors);
+    if (point.verdict == Verdict::LatencyBound) explainLow(point, multiprocessors);
   } else if (!compute) {
     point.reason = fmt::format("no {0} roof of the device is known: {1}, as in --peak {0}=100TFLOPS", point.precision,
                                device.howToKnowRoofs);

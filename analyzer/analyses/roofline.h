@@ -37,12 +37,11 @@ struct Roof {
 enum class Verdict : uint8_t {
   MemoryBound,
   ComputeBound,
-  LatencyBound,  // below both roofs, with kernels so short or of so few blocks that the device cannot be filled
-  BelowRoofs,    // below both roofs; nothing recorded says why
+  LatencyBound,  // below both roofs; `reason` says whether the recording shows why
   AboveRoof,     // attained more than a roof allows: the inputs (FLOPs, bytes, times or roof) are wrong
   CannotSay,     // no roof, no bytes or no time; `reason` says which
 };
-inline constexpr size_t kVerdictCount = 6;
+inline constexpr size_t kVerdictCount = 5;
 [[nodiscard]] std::string_view nameOf(Verdict verdict);
 // The rule of the verdicts and the remedies, for the user.
 [[nodiscard]] std::string_view verdictRule();
@@ -65,7 +64,7 @@ struct RooflinePoint {
   std::optional<double> computeShare;    // attained / compute roof
   std::optional<double> memoryShare;     // attained / memory roof
   Verdict verdict = Verdict::CannotSay;
-  std::string reason;  // of CannotSay, AboveRoof, LatencyBound and BelowRoofs
+  std::string reason;  // of CannotSay, AboveRoof and LatencyBound
   int64_t blocks = 0;  // of its kernel with the largest grid; 0: not known
 };
 
@@ -100,7 +99,6 @@ enum class RooflineBy : uint8_t { Kernel, Operation };
 
 // Pure parts. The roofs that the device's properties tell, else those of its name (device_datasheets.h).
 [[nodiscard]] std::vector<Roof> datasheetRoofs(const Device& device);
-// BelowRoofs where neither share is above 60 %: what shows latency is not looked at.
 [[nodiscard]] Verdict verdictOf(double computeShare, double memoryShare);
 
 }  // namespace plumb

@@ -33,8 +33,8 @@ std::string_view nameOf(RoofSource source) {
 }
 
 std::string_view nameOf(Verdict verdict) {
-  static constexpr std::array<std::string_view, kVerdictCount> kNames = {
-      "memory-bound", "compute-bound", "latency-bound", "below both roofs", "above a roof", "cannot say"};
+  static constexpr std::array<std::string_view, kVerdictCount> kNames = {"memory-bound", "compute-bound",
+                                                                         "latency-bound", "above a roof", "cannot say"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
@@ -42,8 +42,7 @@ std::string_view verdictRule() {
   return "memory-bound: above 75 % of the memory roof and below 25 % of the compute roof; compute-bound: above 75 % of "
          "the "
          "compute roof and below 50 % of the memory roof; otherwise the larger of the two if above 60 %; else "
-         "latency-bound where the kernels take less than 10 us on average or have fewer blocks than the device has "
-         "multiprocessors, and below both roofs where they are long and large";
+         "latency-bound, far below both roofs; its reason says whether short kernels or small grids show why";
 }
 
 std::string_view remedyFor(Verdict verdict) {
@@ -54,8 +53,6 @@ std::string_view remedyFor(Verdict verdict) {
       return "lower the precision, keep dimensions multiples of 64 or 128, use a bigger GPU";
     case Verdict::LatencyBound:
       return "enlarge the batch, use CUDA graphs, launch fewer kernels";
-    case Verdict::BelowRoofs:
-      return "see with ncu what holds it back: occupancy, access pattern, dependent instructions";
     case Verdict::AboveRoof:
       return "check the FLOPs, bytes and roof: no kernel is faster than its device";
     default:
@@ -70,7 +67,7 @@ Verdict verdictOf(double computeShare, double memoryShare) {
   if (std::max(computeShare, memoryShare) > 0.60) {
     return computeShare > memoryShare ? Verdict::ComputeBound : Verdict::MemoryBound;
   }
-  return Verdict::BelowRoofs;
+  return Verdict::LatencyBound;
 }
 
 std::vector<Roof> datasheetRoofs(const Device& device) {

@@ -23,9 +23,9 @@
 -- memory_roof_bytes_per_s (bytes/s): of the device's memory
 -- memory_roof_source: likewise
 -- memory_roof_pct (%): attained / memory roof
--- verdict: memory-bound (> 75 % of the memory roof, < 25 % of the compute roof), compute-bound (> 75 %, < 50 %), else the larger if > 60 %; below 60 % of both: latency-bound where the kernels take < 10 us on average or have fewer blocks than the device has multiprocessors, else below both roofs; above a roof (the inputs are wrong) or cannot say
+-- verdict: memory-bound (> 75 % of the memory roof, < 25 % of the compute roof), compute-bound (> 75 %, < 50 %), else the larger if > 60 %; below 60 % of both latency-bound; above a roof (the inputs are wrong) or cannot say
 -- remedy: what helps against that
--- reason: what makes it latency-bound; how far below both roofs it is; why it is above a roof, or cannot be said
+-- reason: what shows the latency (kernels of less than 10 us on average, or with fewer blocks than the device has multiprocessors), else how far below both roofs it is; why it is above a roof, or cannot be said
 SELECT rank, pid, device, name, operation, source, precision, precision_assumed, calls, total_ns, flops, bytes, intensity, flops_per_s, bytes_per_s,
        compute_roof_flops_per_s, compute_roof_source, compute_roof_pct, memory_roof_bytes_per_s, memory_roof_source, memory_roof_pct, verdict,
        remedy, reason

@@ -19,8 +19,8 @@ TEST(Verdict, FollowsTheRule) {
   EXPECT_EQ(verdictOf(0.80, 0.10), Verdict::ComputeBound);
   EXPECT_EQ(verdictOf(0.80, 0.70), Verdict::ComputeBound);  // the larger, above 60 %
   EXPECT_EQ(verdictOf(0.40, 0.70), Verdict::MemoryBound);
-  EXPECT_EQ(verdictOf(0.50, 0.55), Verdict::BelowRoofs);
-  EXPECT_EQ(verdictOf(0.60, 0.10), Verdict::BelowRoofs);
+  EXPECT_EQ(verdictOf(0.50, 0.55), Verdict::LatencyBound);
+  EXPECT_EQ(verdictOf(0.60, 0.10), Verdict::LatencyBound);
   EXPECT_EQ(verdictOf(1.01, 0.10), Verdict::AboveRoof);
   EXPECT_EQ(verdictOf(0.10, 1.01), Verdict::AboveRoof);
 }
@@ -251,7 +251,7 @@ TEST_F(Roofline, AKernelThatComputesNothingCanBeMemoryBound) {
   EXPECT_EQ(point.verdict, Verdict::MemoryBound);
 }
 
-TEST_F(Roofline, BelowBothRoofsIsLatencyOnlyWhereKernelsAreShortOrTheirGridsSmall) {
+TEST_F(Roofline, ALatencyBoundVerdictSaysWhatShowsTheLatency) {
   m_builder.addRoof(m_rank.process, 0, "fp32", 1e12);
   m_builder.addRoof(m_rank.process, 0, "memory", 1e12);
   m_builder.execute("UPDATE device SET multiprocessor_count = 100");
@@ -270,8 +270,9 @@ TEST_F(Roofline, BelowBothRoofsIsLatencyOnlyWhereKernelsAreShortOrTheirGridsSmal
   EXPECT_THAT(points["short"].reason, testing::HasSubstr("2.0 us on average"));
   EXPECT_EQ(points["narrow"].verdict, Verdict::LatencyBound);
   EXPECT_THAT(points["narrow"].reason, testing::HasSubstr("4 blocks, the device 100 multiprocessors"));
-  EXPECT_EQ(points["long"].verdict, Verdict::BelowRoofs);
-  EXPECT_EQ(points["long"].reason, "30.0 % of the nearer roof, fp32");
+  EXPECT_EQ(points["long"].verdict, Verdict::LatencyBound);
+  EXPECT_THAT(points["long"].reason,
+              testing::StartsWith("30.0 % of the nearer roof, fp32; its kernels are neither short"));
 }
 
 TEST_F(Roofline, CommunicationIsNotListed) {
