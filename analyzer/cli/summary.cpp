@@ -280,7 +280,8 @@ Status writeMemory(Page& page, Trace& trace) {
   page.heading("Peak device memory by category");
   const auto& devices = analysis.value().devices;
   if (devices.empty()) {
-    page.line("Cannot say, because no device allocation was recorded.");
+    const std::string reason = whyNoAllocation(trace);
+    page.line(reason.empty() ? "Cannot say, because no device allocation was recorded." : reason);
     return Unit{};
   }
   std::vector<size_t> shown;

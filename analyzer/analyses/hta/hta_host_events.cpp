@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/hta/hta_host_events.h"
 
+#include <fmt/format.h>
+
 #include <unordered_map>
 
 namespace plumb::hta {
@@ -8,7 +10,7 @@ namespace {
 
 bool isDropped(const Rank& rank, int64_t ts) { return rank.end && ts >= *rank.end; }
 
-Status readEvents(Trace& trace, const Rank& rank, const char* sql, std::vector<HostEvent>& events) {
+Status readEvents(Trace& trace, const Rank& rank, const std::string& sql, std::vector<HostEvent>& events) {
   auto rows = trace.query(sql);
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
@@ -31,11 +33,13 @@ Result<std::vector<HostEvent>> loadHostEvents(Trace& trace, const Rank& rank) {
         " JOIN main.string d ON d.id = r.domain_id WHERE r.process_id = ?1 AND r.kind = 'push_pop'"
         " AND r.duration_ns IS NOT NULL ORDER BY r.id",
         "SELECT thread_id, start_ns, duration_ns, name_id, 0 FROM python_call WHERE process_id = ?1 ORDER BY id",
-        // Operators that name a stream (Triton's) are taken for GPU work without a launch.
+        // Those that name a stream are GPU work.
         "SELECT thread_id, start_ns, duration_ns, name_id, 1 FROM operator WHERE process_id = ?1 AND (argument_set_id"
-        " IS NULL OR argument_set_id NOT IN (SELECT a.id FROM operator_argument_set a JOIN main.string s ON"
-        " s.id = a.other_id WHERE instr(s.text, '\"stream\"') > 0)) ORDER BY id"}) {
-    if (Status status = readEvents(trace, rank, sql, events); !status.ok()) return status.error();
+        " IS NULL OR argument_set_id NOT IN (SELECT id FROM ({}))) ORDER BY id"}) {
+    if (Status status = readEvents(trace, rank, fmt::format(fmt::runtime(sql), kArgumentsWithStream), events);
+        !status.ok()) {
+      return status.error();
+    }
   }
   for (size_t i = 0; i < rank.calls.size(); ++i) {
     const Call& call = rank.calls[i];
