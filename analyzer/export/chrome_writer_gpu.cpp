@@ -20,7 +20,7 @@ Status ChromeWriter::loadCollectives() {
   m_collectives.clear();
   std::unordered_map<int64_t, std::string> members;  // of communicators: "0, 1"
   const Status loaded = each(
-      "SELECT m.communicator_id, m.rank FROM main.communicator_member m JOIN main.communicator c"
+      "SELECT m.communicator_id, m.rank FROM communicator_member m JOIN main.communicator c"
       " ON c.id = m.communicator_id WHERE c.process_id = ?1 ORDER BY m.communicator_id, m.position",
       [&](Statement& row) {
         std::string& ranks = members[row.integer(0)];
@@ -92,8 +92,7 @@ std::string ChromeWriter::transferArguments(const Statement& row, int bytesColum
 
 void ChromeWriter::copyEvent(Statement& row) {
   const Place place = placeOf(row.id<StreamId>(3));
-  const std::string name = fmt::format("Memcpy {} ({} -> {})", copyKindName(row.integer(8)),
-                                       memoryKindName(row.integer(9)), memoryKindName(row.integer(10)));
+  const std::string name = copyName(row.integer(8), row.integer(9), row.integer(10));
   event(
       R"({{"ph": "X", "cat": "gpu_memcpy", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}, {}}}}})",
       name, place.pid, place.stream, at(row.integer(1)), micros(row.integer(2)), workArguments(row, place, 6),

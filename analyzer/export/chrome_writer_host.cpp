@@ -214,7 +214,7 @@ Status ChromeWriter::memoryEvents() {
 Status ChromeWriter::flowEvents() {
   int64_t number = 0;
   return each(
-      "SELECT name_id, source_thread_id, source_start_ns, target_thread_id, target_start_ns FROM main.flow"
+      "SELECT name_id, source_thread_id, source_start_ns, target_thread_id, target_start_ns FROM flow"
       " WHERE process_id = ?1",
       [&](Statement& row) {
         const std::string& name = quoted(row.id<StringId>(0));

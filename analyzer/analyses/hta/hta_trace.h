@@ -67,7 +67,7 @@ struct Rank {
 // A query for operator_argument_set.id and the stream that it names, where one makes the operator GPU work.
 inline constexpr std::string_view kArgumentsWithStream =
     "SELECT id, CAST(stream AS INTEGER) AS stream FROM (SELECT a.id, CASE WHEN json_valid(s.text) THEN"
-    " json_extract(s.text, '$.stream') END AS stream FROM main.operator_argument_set a JOIN main.string s"
+    " json_extract(s.text, '$.stream') END AS stream FROM operator_argument_set a JOIN main.string s"
     " ON s.id = a.other_id WHERE instr(s.text, '\"stream\"') > 0)"
     " WHERE (typeof(stream) <> 'text' OR CAST(CAST(stream AS INTEGER) AS TEXT) = stream)"
     " AND CAST(stream AS INTEGER) <> -1";
