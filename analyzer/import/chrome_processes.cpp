@@ -60,7 +60,7 @@ void ChromeProcesses::take(const ChromeEvent& event, uint64_t offset) {
   ChromeRows& rows = *m_processes[index].rows;
   if (m_originNs) rows.setOrigin(*m_originNs);
   rows.take(event, offset);
-  if (!m_originNs) m_originNs = rows.originNs();
+  if (!m_originNs && rows.hasOrigin()) m_originNs = rows.originNs();
 }
 
 Status ChromeProcesses::finish(const RunFacts& facts) {

@@ -46,6 +46,7 @@ class ChromeRows {
   [[nodiscard]] Tally& tally() noexcept { return m_tally; }
   // The time that the rows call 0, where another process of the file has chosen it already.
   void setOrigin(int64_t absoluteNs) noexcept { m_originNs = absoluteNs; }
+  [[nodiscard]] bool hasOrigin() const noexcept { return m_originNs.has_value(); }  // an event with a time came
   [[nodiscard]] uint64_t eventCount() const noexcept { return m_events; }
   [[nodiscard]] std::vector<int64_t> processes() const { return m_registry.processes(); }
   // Absolute, in the file's own clock.

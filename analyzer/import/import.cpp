@@ -107,7 +107,7 @@ class Import {
     }
     if (m_file.cutTexts() > 0) {
       warn(std::nullopt, "texts_cut", m_file.cutTexts(),
-           fmt::format("Names and arguments of more than 1 MiB are cut there: {} times.", m_file.cutTexts()));
+           fmt::format("Names and arguments of more than 4 MiB are cut there: {} times.", m_file.cutTexts()));
     }
     if (m_file.mendedTexts() > 0) {
       const bool isOne = m_file.mendedTexts() == 1;
@@ -188,11 +188,12 @@ class Import {
     return Unit{};
   }
 
-  // The file before this one that holds the same, unless the user says that they are two ranks.
+  // The file before this one that holds the same, unless the user or their names say that they are two ranks.
   [[nodiscard]] const std::string* sameBefore(const std::string& path, std::string_view head) {
     if (!m_options.ranks.empty()) return nullptr;
     std::vector<const std::string*>& alike = m_byHead[std::hash<std::string_view>()(head)];
     for (const std::string* other : alike) {
+      if (rankInName(path) != rankInName(*other)) continue;
       if (holdSameData(*other, path)) return other;
     }
     alike.push_back(&path);

@@ -15,7 +15,7 @@ namespace plumb::import {
 namespace {
 
 constexpr size_t kMostTextBytes = 512u << 20;
-constexpr size_t kLongestText = 1u << 20;
+constexpr size_t kLongestText = 4u << 20;
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
 constexpr size_t kMostMended = 1u << 20;  // that are told apart
 

@@ -45,7 +45,7 @@ class TraceFile {
   [[nodiscard]] KernelNameIds kernelNameIds(std::string_view name);
   [[nodiscard]] KernelNameIds kernelNameIds(const JsonValue& name);
   [[nodiscard]] uint64_t refusedTexts() const noexcept { return m_refusedTexts; }
-  // Texts longer than 1 MiB are cut there, and end in "…".
+  // Texts longer than 4 MiB are cut there, and end in "…".
   [[nodiscard]] uint64_t cutTexts() const noexcept { return m_cutTexts; }
   // Different texts with bytes that are not UTF-8.
   [[nodiscard]] uint64_t mendedTexts() const noexcept { return m_mendedTexts; }

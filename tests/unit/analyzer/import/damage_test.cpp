@@ -227,10 +227,10 @@ TEST_F(ImportTest, EqualRangesAreTwoWhereNothingElseComesTwice) {
   EXPECT_EQ(imported(traceOf({range, range})).number("SELECT count(*) FROM range"), 2);
 }
 
-TEST_F(ImportTest, NamesOfMoreThanAMebibyteAreCut) {
-  const std::string name(3u << 20, 'x');
+TEST_F(ImportTest, NamesOfMoreThanFourMebibytesAreCut) {
+  const std::string name(5u << 20, 'x');
   const Database& db = imported(traceOf({hostEvent("user_annotation", name, "1", "9")}));
-  EXPECT_EQ(db.number("SELECT length(CAST(name AS BLOB)) FROM ranges"), 1 << 20);
+  EXPECT_EQ(db.number("SELECT length(CAST(name AS BLOB)) FROM ranges"), 4 << 20);
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'texts_cut'"), 1);
 }
 

@@ -210,7 +210,10 @@ TEST_F(ImportTest, WhatTheTraceSaysOfItselfIsKept) {
       {kernelEvent("k", "1", "1", 1)}, R"("with_stack": 1, "cuda_driver_version": 13000, "username": "me", "x": [1])"));
   EXPECT_EQ(db.rows("SELECT n.text, v.text FROM process_variable JOIN string n ON n.id = name_id JOIN string v ON v.id "
                     "= value_id ORDER BY 1"),
-            (Rows{{"trace.cuda_driver_version", "13000"}, {"trace.schemaVersion", "1"}, {"trace.with_stack", "1"}}));
+            (Rows{{"trace.baseTimeNanoseconds", "0"},
+                  {"trace.cuda_driver_version", "13000"},
+                  {"trace.schemaVersion", "1"},
+                  {"trace.with_stack", "1"}}));
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'members_not_stored'"), 2);
   EXPECT_EQ(db.number("SELECT count(*) FROM string WHERE text = 'me'"), 0) << "nobody's name";
 }
