@@ -112,12 +112,26 @@ std::string whyNoCollective(Trace& trace) {
          "copies what has to move (see plumb report copies).";
 }
 
+std::string whyNoAllocation(Trace& trace) {
+  const auto said = firstText(trace,
+                              "SELECT 1 FROM main.diagnostic WHERE code = 'no_address' AND NOT EXISTS"
+                              " (SELECT 1 FROM main.allocation) LIMIT 1",
+                              "");
+  return said ? "the trace's allocation events have no addresses: what was live when is not known, only the sum (see "
+                "plumb report memory_timeline and counters)"
+              : "";
+}
+
 std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& request) {
   const Source* source = sourceOf(statementOf(report));
   if (source && !hasRows(trace, source->table)) {
     if (std::string_view(source->table) == "collective") {
       if (std::string reason = whyNoCollective(trace); !reason.empty()) return reason;
       if (std::string reason = whyOnlyKernels(trace); !reason.empty()) return reason;
+    }
+    if (std::string_view(source->table) == "allocation") {
+      if (const std::string reason = whyNoAllocation(trace); !reason.empty())
+        return fmt::format("Cannot say, because {}.", reason);
     }
     return fmt::format("No {} was recorded{}.", source->what, whyNothing(trace, *source));
   }

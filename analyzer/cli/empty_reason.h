@@ -12,6 +12,9 @@ namespace plumb::cli {
 // nothing is known.
 [[nodiscard]] std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& request);
 
+// Why a file whose source recorded allocations has none, as what follows "because"; else empty.
+[[nodiscard]] std::string whyNoAllocation(Trace& trace);
+
 // Why a file with communicators has no collective, when it is because each of them has one rank; else empty.
 [[nodiscard]] std::string whyNoCollective(Trace& trace);
 

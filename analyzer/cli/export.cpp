@@ -49,6 +49,11 @@ int exportToChrome(Trace& trace, const ExportArguments& arguments) {
   fmt::print(remarks, "{} events in {} file{}: open them in Perfetto (ui.perfetto.dev) or chrome://tracing\n",
              formatCount(static_cast<int64_t>(written.value().events)), written.value().files.size(),
              written.value().files.size() == 1 ? "" : "s");
+  if (!options.isFolder && trace.processes().size() > 1) {
+    fmt::print(remarks,
+               "It holds {} processes; HolisticTraceAnalysis and TraceLens want a file per rank: name a folder.\n",
+               trace.processes().size());
+  }
   return kDone;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/analyses/memory.h"
+#include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
 
@@ -118,7 +119,8 @@ Status writeMemory(Page& page, Trace& trace) {
   if (!analysis.ok()) return analysis.error();
   const auto& devices = analysis.value().devices;
   if (devices.empty()) {
-    page.cannotSay("Peak device memory", "no device allocation was recorded");
+    const std::string reason = whyNoAllocation(trace);
+    page.cannotSay("Peak device memory", reason.empty() ? "no device allocation was recorded" : reason);
     return Unit{};
   }
   page.heading("Peak device memory by category");

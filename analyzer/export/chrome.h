@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace as Chrome trace JSON in torch.profiler's dialect, which Perfetto, chrome://tracing, HolisticTraceAnalysis and
-// TraceLens read. Times are microseconds with three decimals, exact nanoseconds, and count from a whole microsecond of
-// the time of day, which is what programs round.
+// TraceLens read. Times are microseconds with three decimals, exact nanoseconds. They count from where the source of an
+// imported trace counts, else from a whole microsecond of the time of day: programs that round them round the same
+// ones. Imported again it is the same trace: ranks, steps and their numbers, all arguments, equal times in the same
+// order.
 //   kernels, copies and sets   cat kernel, gpu_memcpy, gpu_memset with their stream, correlation, grid …
 //   API calls                  cuda_runtime, cuda_driver; an arrow (ac2g) from each to the work that it launched
-//   ranges                     user_annotation (or the domain that they were imported with); a step is ProfilerStep#N
+//   ranges                     user_annotation (or the domain that they were imported with); a step is ProfilerStep#N,
+//                              with the program's own name in its arguments
 //   collectives                torch's arguments (Collective name, In msg nelems, dtype …) on their kernels
 //   synchronizations           cuda_sync;  counters: C;  allocations: [memory] instants
 #pragma once
@@ -16,7 +19,8 @@
 namespace plumb::exports {
 
 struct ChromeOptions {
-  // A file (.json or .json.gz), or a folder that gets one file per process, rank0.json.gz …: what HTA wants.
+  // A file (.json or .json.gz), or a folder that gets one file per process, rank0.json.gz …: what HTA wants. In a file
+  // of several processes each has a pid of its own; its member "processes" says which pids are which rank's.
   std::string output;
   bool isFolder = false;
   bool replace = false;

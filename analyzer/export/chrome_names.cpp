@@ -46,10 +46,15 @@ const char* memoryKindName(int64_t kind) {
   static constexpr const char* kNames[] = {"Unknown", "Pageable", "Pinned", "Device", "Array", "Managed"};
   return kind >= 0 && kind < 6 ? kNames[kind] : "Unknown";
 }
-const char* copyKindName(int64_t kind) {
-  static constexpr const char* kNames[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                           "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-  return kind >= 0 && kind < 11 ? kNames[kind] : "Unknown";
+std::string copyName(int64_t kind, int64_t source, int64_t target) {
+  static constexpr std::string_view kNames[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                                "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+  const std::string_view direction = kNames[kind >= 0 && kind < 11 ? kind : 0];
+  const auto side = [](int64_t memory, char letter) {
+    return memory == 0 && letter == 'H' ? "Host" : memoryKindName(memory);
+  };
+  return fmt::format("Memcpy {} ({} -> {})", direction, side(source, direction.front()),
+                     side(target, direction.back()));
 }
 const char* syncName(int64_t kind) {
   switch (kind) {

@@ -18,7 +18,8 @@ struct TorchType {
 
 // Of CUPTI's numbers.
 [[nodiscard]] const char* memoryKindName(int64_t kind);
-[[nodiscard]] const char* copyKindName(int64_t kind);
+// "Memcpy HtoD (Pageable -> Device)"; the host's memory, where no more is known of it, is Host.
+[[nodiscard]] std::string copyName(int64_t kind, int64_t source, int64_t target);
 [[nodiscard]] const char* syncName(int64_t kind);
 
 // "12.345": microseconds with all nanoseconds.

@@ -7,8 +7,9 @@
 #include <cmath>
 #include <utility>
 
-#include "analyzer/import/chrome_rows.h"
+#include "analyzer/import/chrome_processes.h"
 #include "analyzer/import/event_scanner.h"
+#include "analyzer/import/losses.h"
 #include "analyzer/import/tally.h"
 
 namespace plumb::import {
@@ -95,29 +96,35 @@ void takeMember(const ScannedItem& item, FileFacts& facts) {
   }
 }
 
-void writeSaid(TraceFile& file, int64_t process, const std::string& name, const FileFacts& facts) {
-  for (const auto& [key, value] : facts.said) {
+void writeSaid(TraceFile& file, const std::vector<int64_t>& processes, const std::string& name,
+               const FileFacts& facts) {
+  const auto write = [&](int64_t process, const std::string& key, std::string_view value) {
     file.rows().insert(schema::ProcessVariableRow{
         .process_id = process, .name_id = file.textId("trace." + key), .value_id = file.textId(value)});
+  };
+  for (const int64_t process : processes) {
+    for (const auto& [key, value] : facts.said) write(process, key, value);
+    // What the times of the file count from; an export counts from there again.
+    write(process, "baseTimeNanoseconds", std::to_string(facts.baseNs));
   }
   if (facts.unused.empty()) return;
-  writeDiagnostic(file, process, "info", "members_not_stored", facts.unused.size(),
+  writeDiagnostic(file, processes.front(), "info", "members_not_stored", facts.unused.size(),
                   fmt::format("{} also holds {}, which is not stored.", name, fmt::join(facts.unused, ", ")));
 }
 
-FileFacts readEvents(EventScanner& scanner, ChromeRows& rows, const SourceContext& context) {
+FileFacts readEvents(EventScanner& scanner, ChromeProcesses& processes, const SourceContext& context) {
   constexpr uint64_t kProgressEvery = 4096;
   FileFacts facts;
   for (uint64_t items = 1;; ++items) {
     const ScannedItem item = scanner.next();
     if (item.kind == ScannedItem::Kind::End) break;
     if (item.kind == ScannedItem::Kind::Member) {
-      takeMember(item, facts);
+      if (item.key != "processes" || !processes.declare(item.text)) takeMember(item, facts);
     } else if (item.event != nullptr) {
-      rows.take(*item.event, item.offset);
+      processes.take(*item.event, item.offset);
       scanner.accept();
     } else if (const uint64_t offset = item.offset; scanner.reject()) {
-      rows.tally().count(Reason::DamagedEvent, offset);
+      processes.countDamage(offset);
     }
     if (items % kProgressEvery == 0 && context.progress) context.progress(scanner.source());
     if (context.file.rows().failed()) break;
@@ -161,6 +168,12 @@ void noteDamage(const EventScanner& scanner, const SourceContext& context, Sourc
   result.warnings.push_back(message);
 }
 
+void noteRanks(const ChromeProcesses& processes, SourceContext& context, SourceResult& result) {
+  result.ranks = processes.ranks();
+  result.worldSize = processes.worldSize();
+  if (context.rank) noteRankNotUsed(context, result);
+}
+
 void noteBadFacts(const FileFacts& facts, const SourceContext& context, SourceResult& result) {
   const std::optional<int64_t> process =
       result.processes.empty() ? std::nullopt : std::optional(result.processes.front());
@@ -190,28 +203,35 @@ bool looksLikeJson(std::string_view head, const std::string&) {
 
 Result<SourceResult> readChromeTrace(SourceContext& context) {
   EventScanner scanner(std::move(context.source));
-  ChromeRows rows(context.file, looksLikeTorch(scanner.peek(kSniffBytes)));
-  const FileFacts facts = readEvents(scanner, rows, context);
-  if (rows.eventCount() == 0) return Error{nothingIn(context.path, scanner)};
+  ChromeProcesses processes(context.file, looksLikeTorch(scanner.peek(kSniffBytes)));
+  const FileFacts facts = readEvents(scanner, processes, context);
+  if (processes.eventCount() == 0) return Error{nothingIn(context.path, scanner)};
 
   SourceResult result;
-  result.rank = context.rank ? context.rank : facts.rank;
-  if (!result.rank) result.rank = rankInName(context.name);
+  if (!processes.areSeveral()) {
+    result.rank = context.rank ? context.rank : facts.rank;
+    if (!result.rank) result.rank = rankInName(context.name);
+  }
   result.worldSize = facts.worldSize;
-  const Status finished =
-      rows.finish({result.rank, result.worldSize, context.name, facts.deviceProperties, facts.groups});
+  RunFacts run;
+  run.rank = result.rank;
+  run.worldSize = result.worldSize;
+  run.source = context.name;
+  run.deviceProperties = facts.deviceProperties;
+  run.groups = facts.groups;
+  const Status finished = processes.finish(run);
   if (!finished.ok()) return finished.error();
-  result.processes = rows.processes();
-  if (!result.processes.empty()) writeSaid(context.file, result.processes.front(), context.name, facts);
-  result.originNs = rows.originNs() + facts.baseNs;
-  result.firstNs = rows.firstNs() + facts.baseNs;
+  result.processes = processes.processes();
+  if (processes.areSeveral()) noteRanks(processes, context, result);
+  if (!result.processes.empty()) writeSaid(context.file, result.processes, context.name, facts);
+  result.originNs = processes.originNs() + facts.baseNs;
+  result.firstNs = processes.firstNs() + facts.baseNs;
   noteDamage(scanner, context, result);
   noteBadFacts(facts, context, result);
-  rows.tally().write(context.file, result.processes.empty() ? std::nullopt : std::optional(result.processes.front()),
-                     context.name);
-  result.events = rows.eventCount() + rows.tally().of(Reason::DamagedEvent);
-  result.notStored = rows.tally().notStored();
-  result.damaged = rows.tally().of(Reason::DamagedEvent);
+  processes.writeTally(context.file, context.name);
+  result.events = processes.eventCount() + processes.damaged();
+  result.notStored = processes.notStored();
+  result.damaged = processes.damaged();
   return result;
 }
 

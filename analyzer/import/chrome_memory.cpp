@@ -57,7 +57,8 @@ void ChromeMemory::add(const ChromeEvent& event, int64_t process, int64_t start,
     if (type != kCpu) sample(process, start, place.reservedName, *reserved);  // the CPU's allocator keeps nothing
     place.lastReserved = reserved;
   }
-  if (!address || *bytes == 0) return;
+  if (!address) return m_tally.count(Reason::NoAddress, offset);
+  if (*bytes == 0) return;
   const Key key{type << 8 ^ device, *address};
   if (*bytes > 0) return allocate(place, process, key, start, *bytes, offset);
   release(place, process, key, start, -*bytes, offset);

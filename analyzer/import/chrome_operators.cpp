@@ -86,13 +86,15 @@ std::string inOneLine(std::string_view json) {
 
 }  // namespace
 
-ChromeOperators::ChromeOperators(TraceFile& file, Tally& tally)
+ChromeOperators::ChromeOperators(TraceFile& file, Tally& tally, size_t number)
     : m_file(file),
       m_tally(tally),
       m_firstOperator(static_cast<int64_t>(file.rows().idCount<schema::OperatorRow>())),
       m_firstApiCall(static_cast<int64_t>(file.rows().idCount<schema::ApiCallRow>())),
-      m_pythonBase(static_cast<int64_t>(file.rows().idCount<schema::PythonCallRow>())),
-      m_nextOddPython(m_pythonBase + kOddPythonIds) {}
+      m_pythonBase(static_cast<int64_t>(file.rows().idCount<schema::PythonCallRow>()) +
+                   static_cast<int64_t>(number) * kMostPythonIds),
+      m_nextOddPython(m_pythonBase + kOddPythonIds),
+      m_firstPython(static_cast<int64_t>(file.rows().idCount<schema::PythonCallRow>())) {}
 
 int64_t ChromeOperators::add(const ChromeEvent& event, const HostSpan& span, bool omitsCommunication, uint64_t offset) {
   const int64_t id = m_file.rows().nextId<schema::OperatorRow>();
@@ -196,11 +198,12 @@ void ChromeOperators::noteExternalId(int64_t external, int64_t id) {
   if (!m_firstExternal) m_firstExternal = external;
   const int64_t index = external - *m_firstExternal, value = id - m_firstOperator;
   if (external < 0 || index < 0 || index >= kMostExternalIds || value > UINT32_MAX) {
-    m_byOddExternal.emplace(external, id);
+    m_hasRepeatedExternal |= !m_byOddExternal.emplace(external, id).second;
     return;
   }
   const auto at = static_cast<size_t>(index);
   if (at >= m_byExternal.size()) m_byExternal.resize(at + 1);
+  m_hasRepeatedExternal |= m_byExternal[at] != 0;
   if (m_byExternal[at] == 0) m_byExternal[at] = static_cast<uint32_t>(value);
 }
 
@@ -239,6 +242,7 @@ void ChromeOperators::addPython(const ChromeEvent& event, const HostSpan& span) 
     const auto at = static_cast<size_t>(own);
     if (at >= m_pythonIds.size()) m_pythonIds.resize(at + at / 2 + 1);
     isUsable = !m_pythonIds[at];
+    m_hasRepeatedPython |= !isUsable;
     m_pythonIds[at] = true;
   }
   const int64_t id = isUsable ? m_pythonBase + own : ++m_nextOddPython;
@@ -254,7 +258,67 @@ void ChromeOperators::addPython(const ChromeEvent& event, const HostSpan& span) 
                             .parent_id = hasCaller ? std::optional(m_pythonBase + caller) : std::nullopt});
 }
 
+// Of equal ones with the same number in the source the first stays. Without a length two can be two, as the clock of
+// old traces is coarse.
+Result<int64_t> ChromeOperators::dropRepeatedOperators() {
+  schema::Database& database = m_file.database();
+  const std::string find = fmt::format(
+      "DROP TABLE IF EXISTS temp.repeated_operator; CREATE TEMP TABLE repeated_operator AS SELECT id, first FROM ("
+      "SELECT id, process_id, min(id) OVER (PARTITION BY thread_id, start_ns, duration_ns, name_id, external_id) AS "
+      "first"
+      " FROM operator WHERE id > {} AND external_id IS NOT NULL AND duration_ns > 0) WHERE first < id;"
+      "CREATE UNIQUE INDEX temp.repeated_operator_id ON repeated_operator(id)",
+      m_firstOperator);
+  if (Status found = database.execute(find); !found.ok()) return found.error();
+  int64_t repeated = 0;
+  {
+    auto count = database.prepare("SELECT count(*) FROM temp.repeated_operator");
+    if (!count.ok()) return count.error();
+    if (count.value().next()) repeated = count.value().integer(0);
+  }
+  if (repeated == 0) return repeated;
+  const Status dropped = database.execute(
+      "DELETE FROM operator WHERE id IN (SELECT id FROM temp.repeated_operator);"
+      "UPDATE operator SET parent_id = (SELECT first FROM temp.repeated_operator r WHERE r.id = parent_id)"
+      " WHERE parent_id IN (SELECT id FROM temp.repeated_operator);"
+      "DELETE FROM collective WHERE id IN (SELECT collective_id FROM collective_detail WHERE operator_id IN"
+      " (SELECT id FROM temp.repeated_operator));"
+      "DELETE FROM collective_detail WHERE operator_id IN (SELECT id FROM temp.repeated_operator)");
+  return dropped.ok() ? Result<int64_t>(repeated) : dropped.error();
+}
+
+// Those that come a second time under their number have an odd id.
+Result<int64_t> ChromeOperators::dropRepeatedPython() {
+  schema::Database& database = m_file.database();
+  auto drop = database.prepare(fmt::format(
+      "DELETE FROM python_call WHERE id IN (SELECT id FROM (SELECT id, min(id) OVER (PARTITION BY thread_id, start_ns,"
+      " duration_ns, name_id) AS first FROM python_call WHERE id > {0}) WHERE id > {1} AND first <= {1})"
+      " RETURNING 1",
+      m_firstPython, m_pythonBase + kOddPythonIds));
+  if (!drop.ok()) return drop.error();
+  int64_t count = 0;
+  while (drop.value().next()) ++count;
+  return count;
+}
+
+Status ChromeOperators::dropRepeated() {
+  int64_t repeated = 0;
+  if (m_hasRepeatedExternal) {
+    const auto dropped = dropRepeatedOperators();
+    if (!dropped.ok()) return dropped.error();
+    repeated += dropped.value();
+  }
+  if (m_hasRepeatedPython) {
+    const auto dropped = dropRepeatedPython();
+    if (!dropped.ok()) return dropped.error();
+    repeated += dropped.value();
+  }
+  if (repeated > 0) m_tally.count(Reason::RepeatedCall, 0, static_cast<uint64_t>(repeated));
+  return Unit{};
+}
+
 Status ChromeOperators::finish() {
+  if (Status dropped = dropRepeated(); !dropped.ok()) return dropped;
   if (Status nested = nest(); !nested.ok()) return nested;
   return findLaunchers();
 }

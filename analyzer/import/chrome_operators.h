@@ -26,7 +26,8 @@ struct HostSpan {
 
 class ChromeOperators {
  public:
-  ChromeOperators(TraceFile& file, Tally& tally);
+  // number: of the process among those of the file, from 0.
+  ChromeOperators(TraceFile& file, Tally& tally, size_t number);
 
   // omitsCommunication: what the arguments say of a collective is stored elsewhere. Gives the row's id.
   int64_t add(const ChromeEvent& event, const HostSpan& span, bool omitsCommunication, uint64_t offset);
@@ -53,6 +54,10 @@ class ChromeOperators {
   [[nodiscard]] std::optional<int64_t> parentOf(const HostSpan& span, int64_t id);
   [[nodiscard]] std::optional<int64_t> argumentSet(const ChromeEvent& event, bool omitsCommunication, uint64_t offset);
   void noteExternalId(int64_t external, int64_t id);
+  // Operators and Python calls that the source holds twice.
+  [[nodiscard]] Status dropRepeated();
+  [[nodiscard]] Result<int64_t> dropRepeatedOperators();
+  [[nodiscard]] Result<int64_t> dropRepeatedPython();
   [[nodiscard]] Status nest();
   [[nodiscard]] Status findLaunchers();
   [[nodiscard]] bool isUnknown(int64_t process, int64_t correlation) const;
@@ -62,7 +67,9 @@ class ChromeOperators {
   int64_t m_firstOperator, m_firstApiCall;  // the last ids before this file
   int64_t m_pythonBase;                     // what is added to the source's "Python id"
   int64_t m_nextOddPython;                  // id of the next call whose own cannot be used
+  int64_t m_firstPython;                    // as m_firstOperator
   std::vector<bool> m_pythonIds;            // seen
+  bool m_hasRepeatedPython = false, m_hasRepeatedExternal = false;
   std::unordered_map<int64_t, Lane> m_lanes;
   Lane* m_lane = nullptr;
   int64_t m_laneThread = -1;

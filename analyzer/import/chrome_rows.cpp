@@ -68,6 +68,15 @@ Kind kindOf(const ChromeEvent& event) {
   return event.pid == kLegacyGpuPid ? Kind::Kernel : Kind::HostRange;
 }
 
+// An export calls a step "step" ProfilerStep#N, and says in its arguments what the program called it.
+std::optional<std::string> ownNameOfStep(const ChromeEvent& event) {
+  if (!event.name.text.starts_with("ProfilerStep#")) return std::nullopt;
+  std::string name = event.argument("range").toText();
+  const bool isStep =
+      name == "step" || (name.size() > 5 && name.starts_with("step ") && name[5] >= '0' && name[5] <= '9');
+  return isStep ? std::optional(std::move(name)) : std::nullopt;
+}
+
 }  // namespace
 
 int64_t ChromeRows::relative(int64_t absoluteNs) {
@@ -157,7 +166,8 @@ void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
   }
   if (kind == Kind::Operator) m_registry.noteHostPid(event.pid);
   const int64_t process = m_registry.process(event.pid);
-  const std::string name = event.name.toText();
+  const std::optional<std::string> ownName = ownNameOfStep(event);
+  const std::string name = ownName ? *ownName : event.name.toText();
   range({.process = process,
          .thread = m_registry.thread(process, event.pid, event.tid),
          .start = times.start,
@@ -165,7 +175,8 @@ void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
          .kind = kind == Kind::OnDevice ? "start_end" : "push_pop",
          .domain = event.category,
          .name = name,
-         .payload = &event.arguments});
+         .payload = &event.arguments,
+         .isRenamed = ownName.has_value()});
 }
 
 void ChromeRows::flow(const ChromeEvent& event, uint64_t offset) {
@@ -234,7 +245,8 @@ void ChromeRows::range(const Range& range) {
   for (const auto& [key, value] : *range.payload) {
     // Numbers of the profiler's own bookkeeping, on every event.
     if (key == "Ev Idx" || key == "Record function id" || key == "finished" || key == "Trace name" ||
-        key == "Trace iteration" || key == "Profiler Event Index" || value.kind == JsonKind::Null) {
+        key == "Trace iteration" || key == "Profiler Event Index" || value.kind == JsonKind::Null ||
+        (range.isRenamed && key == "range")) {
       continue;
     }
     if (value.kind == JsonKind::NotFinite) {

@@ -27,21 +27,26 @@ inline constexpr std::string_view kLegacyGpuPid = "CUDA functions";
 
 class ChromeRows {
  public:
-  // isTorch: a torch.profiler trace, which is one process.
-  ChromeRows(TraceFile& file, bool isTorch)
+  // isTorch: a torch.profiler trace, which is one process. number: among the processes of the file, from 0.
+  ChromeRows(TraceFile& file, bool isTorch, size_t number)
       : m_file(file),
         m_registry(file, isTorch),
-        m_operators(file, m_tally),
+        m_operators(file, m_tally, number),
         m_collectives(file, m_tally),
         m_memory(file, m_registry, m_tally),
         m_flows(file, m_tally) {}
 
   // offset: of the event's text in the data, for messages.
   void take(const ChromeEvent& event, uint64_t offset);
+  // The program's own pid, where the file says it.
+  void setHostPid(std::string_view pid) { m_registry.noteHostPid(pid); }
   // No more events: writes what was waiting for the file's end.
   [[nodiscard]] Status finish(const RunFacts& facts);
 
   [[nodiscard]] Tally& tally() noexcept { return m_tally; }
+  // The time that the rows call 0, where another process of the file has chosen it already.
+  void setOrigin(int64_t absoluteNs) noexcept { m_originNs = absoluteNs; }
+  [[nodiscard]] bool hasOrigin() const noexcept { return m_originNs.has_value(); }  // an event with a time came
   [[nodiscard]] uint64_t eventCount() const noexcept { return m_events; }
   [[nodiscard]] std::vector<int64_t> processes() const { return m_registry.processes(); }
   // Absolute, in the file's own clock.
@@ -68,6 +73,7 @@ class ChromeRows {
     const char* kind = "push_pop";
     std::string_view domain, name;
     const std::vector<ChromeArgument>* payload = nullptr;
+    bool isRenamed = false;  // name is what the payload says
   };
 
   void store(const ChromeEvent& event, uint64_t offset);

@@ -27,6 +27,24 @@ INSERT INTO repeated SELECT 'set', id, process_id FROM (
     PARTITION BY m.process_id, m.stream_id, m.start_ns, m.duration_ns, m.bytes, m.correlation ORDER BY m.id) AS nth
   FROM crowded c CROSS JOIN memory_set m ON m.process_id = c.process_id AND m.correlation = c.correlation
   WHERE m.duration_ns > 0) WHERE nth > 1;
+DELETE FROM crowded;
+INSERT INTO crowded
+SELECT process_id, correlation FROM api_call GROUP BY process_id, correlation HAVING count(*) > 1 AND correlation <> 0;
+INSERT INTO repeated SELECT 'call', id, process_id FROM (
+  SELECT a.id, a.process_id, row_number() OVER (
+    PARTITION BY a.process_id, a.thread_id, a.start_ns, a.duration_ns, a.name_id, a.layer, a.correlation ORDER BY a.id) AS nth
+  FROM crowded c CROSS JOIN api_call a ON a.process_id = c.process_id AND a.correlation = c.correlation
+  WHERE a.duration_ns > 0) WHERE nth > 1;
+-- Nothing numbers ranges: equal ones are the same one only in a source that holds other events twice.
+INSERT INTO repeated SELECT 'range', id, process_id FROM (
+  SELECT r.id, r.process_id, row_number() OVER (
+    PARTITION BY r.thread_id, r.start_ns, r.duration_ns, r.name_id, r.domain_id, r.kind ORDER BY r.id) AS nth
+  FROM (SELECT process_id FROM repeated UNION SELECT process_id FROM diagnostic WHERE code = 'duplicate_event') p
+       CROSS JOIN range r ON r.process_id = p.process_id
+  WHERE r.duration_ns > 0) WHERE nth > 1;
+DELETE FROM api_call WHERE id IN (SELECT id FROM repeated WHERE kind = 'call');
+DELETE FROM range WHERE id IN (SELECT id FROM repeated WHERE kind = 'range');
+DELETE FROM range_payload WHERE range_id IN (SELECT id FROM repeated WHERE kind = 'range');
 DELETE FROM kernel WHERE id IN (SELECT id FROM repeated WHERE kind = 'kernel');
 DELETE FROM memory_copy WHERE id IN (SELECT id FROM repeated WHERE kind = 'copy');
 DELETE FROM memory_set WHERE id IN (SELECT id FROM repeated WHERE kind = 'set');
@@ -34,8 +52,9 @@ DELETE FROM memory_copy_bandwidth WHERE memory_copy_id IN (SELECT id FROM repeat
 DELETE FROM memory_set_bandwidth WHERE memory_set_id IN (SELECT id FROM repeated WHERE kind = 'set');
 INSERT INTO diagnostic(process_id, start_ns, severity, lane, code, count, message)
 SELECT process_id, 0, 'warning', 'import', 'duplicate_event', count(*),
-       count(*) || ' GPU events came twice, equal in everything; they are stored once.'
-FROM repeated GROUP BY process_id;
+       count(*) || CASE WHEN kind IN ('call', 'range') THEN ' API calls and ranges' ELSE ' GPU events' END
+       || ' came twice, equal in everything; they are stored once.'
+FROM repeated GROUP BY process_id, kind IN ('call', 'range');
 
 -- The host's side of a collective that only its kernel tells of is the call that launched that; without one, the
 -- kernel's start stands for it.

@@ -100,4 +100,17 @@ bool isArrayEnd(std::string_view text, bool isBareArray, bool isAll) {
   return isBesideEvents(takeKey(text));
 }
 
+bool isStrayBracket(std::string_view text) {
+  static constexpr std::array<std::string_view, 8> kOfEvents = {"ph", "cat", "pid", "tid", "ts", "dur", "args", "bp"};
+  text = withoutSpace(text.substr(1));
+  if (!text.empty() && text[0] == '{') return startOf(text) == Start::Event;
+  // Behind the root's end nothing is looked for but the next element: what follows may be another trace.
+  if (!text.empty() && text[0] == '}') text = withoutSpace(text.substr(1));
+  if (text.empty() || text[0] != ',') return false;
+  text = text.substr(std::min(text.find_first_not_of(", \t\r\n"), text.size()));
+  if (!text.empty() && text[0] == '{') return startOf(text) == Start::Event;
+  const std::string_view key = takeKey(text);
+  return std::find(kOfEvents.begin(), kOfEvents.end(), key) != kOfEvents.end();
+}
+
 }  // namespace plumb::import

@@ -36,4 +36,8 @@ enum class Start : uint8_t {
 // is all that there is.
 [[nodiscard]] bool isArrayEnd(std::string_view text, bool isBareArray, bool isAll);
 
+// Whether the ']' that text begins with, where the event array could end, cannot be its end: more events follow, or
+// members that only events have.
+[[nodiscard]] bool isStrayBracket(std::string_view text);
+
 }  // namespace plumb::import

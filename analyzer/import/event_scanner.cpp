@@ -208,7 +208,7 @@ ScannedItem EventScanner::nextEvent() {
       continue;
     }
     if (!c) return end(true);
-    if (*c == ']') {
+    if (*c == ']' && !isStrayBracket(ahead())) {
       ++m_at;
       m_searching = false;
       if (m_bareArray) return end(false);
@@ -345,7 +345,7 @@ bool EventScanner::isFollowed(char last) {
   size_t at = isBehind && !m_end.isScalar() ? 1 : 0;
   const size_t next = text.find_first_not_of(" \t\r\n", at);
   if (next == std::string_view::npos) return false;
-  bool isGood = text[next] == ']';
+  bool isGood = text[next] == ']' && !isStrayBracket(text.substr(next));
   if (text[next] == ',') {
     const size_t element = text.find_first_not_of(" \t\r\n", next + 1);
     isGood = element != std::string_view::npos && (m_end.isScalar() || text[element] == '{');

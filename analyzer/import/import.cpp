@@ -9,6 +9,7 @@
 #include <optional>
 #include <regex>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "analyzer/import/chrome_import.h"
@@ -104,6 +105,16 @@ class Import {
       warn(std::nullopt, "texts_refused", m_file.refusedTexts(),
            "The traces hold more than 512 MiB of different names; the later ones are stored as '?'.");
     }
+    if (m_file.cutTexts() > 0) {
+      warn(std::nullopt, "texts_cut", m_file.cutTexts(),
+           fmt::format("Names and arguments of more than 4 MiB are cut there: {} times.", m_file.cutTexts()));
+    }
+    if (m_file.mendedTexts() > 0) {
+      const bool isOne = m_file.mendedTexts() == 1;
+      warn(std::nullopt, "not_utf8", m_file.mendedTexts(),
+           fmt::format("{} {} zero bytes or bytes that are not UTF-8; these are stored as '?'.", m_file.mendedTexts(),
+                       isOne ? "text holds" : "texts hold"));
+    }
     writeMeta();
     if (const Status done = completeTrace(m_file, shifts()); !done.ok()) {
       return Error{fmt::format("Cannot complete the trace file {}: {}.", m_options.output, done.error().message)};
@@ -153,6 +164,12 @@ class Import {
                                       ? fmt::format("{} is no trace that can be imported: it is left out.", path)
                                       : fmt::format("{} It is left out.", why));
     }
+    if (const std::string* same = sameBefore(path, head)) {
+      return leaveOut(Error{fmt::format("{} holds the same trace as {}.", path, *same)},
+                      fmt::format("{} holds the same trace as {}: it is left out (--rank, one per file, says that they "
+                                  "are two ranks).",
+                                  path, *same));
+    }
     const uint64_t rowsBefore = m_file.rows().rowCount();
     auto read = importer->read(context);
     if (m_file.rows().failed()) {
@@ -177,6 +194,18 @@ class Import {
     return Unit{};
   }
 
+  // The file before this one that holds the same, unless the user or their names say that they are two ranks.
+  [[nodiscard]] const std::string* sameBefore(const std::string& path, std::string_view head) {
+    if (!m_options.ranks.empty()) return nullptr;
+    std::vector<const std::string*>& alike = m_byHead[std::hash<std::string_view>()(head)];
+    for (const std::string* other : alike) {
+      if (rankInName(path) != rankInName(*other)) continue;
+      if (holdSameData(*other, path)) return other;
+    }
+    alike.push_back(&path);
+    return nullptr;
+  }
+
   // Ranks that came twice, or not at all.
   void compareRanks() {
     std::map<std::pair<std::string_view, int64_t>, int64_t> files;
@@ -184,7 +213,11 @@ class Import {
     std::map<std::string_view, int64_t> worldSizes;
     for (const Source& source : m_sources) {
       const std::string_view kind = source.importer->kind;
-      if (source.result.rank && ++files[{kind, *source.result.rank}] == 1) ++ranks[kind];
+      std::vector<int64_t> held = source.result.ranks;
+      if (source.result.rank) held.push_back(*source.result.rank);
+      for (const int64_t rank : held) {
+        if (++files[{kind, rank}] == 1) ++ranks[kind];
+      }
       worldSizes[kind] = std::max(worldSizes[kind], source.result.worldSize.value_or(0));
     }
     for (const auto& [key, count] : files) {
@@ -203,6 +236,7 @@ class Import {
   }
 
   void compareFiles() {
+    if (m_options.ranks.empty()) return;  // left out
     for (const auto& [later, first] : equalFiles(m_options.files)) {
       warn(std::nullopt, "file_repeated", 1,
            fmt::format("{} and {} hold the same bytes: what they tell is in the trace twice.", m_options.files[first],
@@ -278,6 +312,7 @@ class Import {
   TraceFile m_file;
   std::vector<Source> m_sources;
   std::vector<LeftOut> m_leftOut;
+  std::unordered_map<size_t, std::vector<const std::string*>> m_byHead;  // paths by the hash of their first bytes
   ImportResult m_result;
 };
 

@@ -32,6 +32,7 @@ struct SourceResult {
   static constexpr int64_t kNoTime = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> processes;
   std::optional<int64_t> rank, worldSize;
+  std::vector<int64_t> ranks;         // of a source that holds several; rank has no value then
   int64_t originNs = 0;               // realtime of the moment that the rows call 0
   int64_t firstNs = kNoTime;          // realtime of the first event; kNoTime: it holds no times
   uint64_t events = 0;                // found, damaged ones included

@@ -44,6 +44,14 @@ void noteCut(SourceContext& context, std::optional<int64_t> process, const std::
   result.warnings.push_back(message);
 }
 
+void noteRankNotUsed(SourceContext& context, SourceResult& result) {
+  const std::string message =
+      fmt::format("{} holds {} processes and says which rank each is: --rank is not used for it.", context.name,
+                  result.processes.size());
+  writeDiagnostic(context.file, result.processes.front(), "warning", "rank_not_used", 1, message);
+  result.warnings.push_back(message);
+}
+
 Result<std::string> readWhole(SourceContext& context, uint64_t most) {
   // Text and pickles pack to a tenth, seldom to a thirtieth; what unpacks to far more is there to fill memory.
   constexpr uint64_t kMostUnpacked = 64, kAlways = uint64_t{32} << 20;

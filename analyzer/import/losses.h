@@ -38,6 +38,9 @@ class Losses {
 // The source is not complete: an error in the diagnostics and a warning to the user. `what` is a clause with the place.
 void noteCut(SourceContext& context, std::optional<int64_t> process, const std::string& what, SourceResult& result);
 
+// The user named a rank for a source that holds several processes and says which rank each is.
+void noteRankNotUsed(SourceContext& context, SourceResult& result);
+
 // The whole source, decompressed, as long as it is not more than `most` bytes, and not more than its size on the disk
 // explains; the error is a sentence.
 [[nodiscard]] Result<std::string> readWhole(SourceContext& context, uint64_t most);

@@ -79,18 +79,26 @@ class Inspector {
 
   [[nodiscard]] SourceResult finish() {
     // A process is the rank that it has in its largest communicator.
-    int64_t largest = 0;
+    std::map<int64_t, const Communicator*> largest;
     for (const auto& [key, communicator] : m_communicators) {
-      if (communicator.ranks <= largest) continue;
-      largest = communicator.ranks;
-      m_result.rank = communicator.rank;
+      const Communicator*& best = largest[key.first];
+      if (!best || communicator.ranks > best->ranks) best = &communicator;
     }
-    if (m_context.rank) m_result.rank = m_context.rank;
-    m_result.worldSize = largest;
+    RunFacts facts;
+    for (const auto& [process, communicator] : largest) {
+      m_result.worldSize = std::max(m_result.worldSize, std::optional(communicator->ranks));
+      facts.ranks[process] = communicator->rank;
+    }
     m_result.processes = m_registry.processes();
+    if (facts.ranks.size() == 1) {
+      m_result.rank = m_context.rank ? m_context.rank : std::optional(facts.ranks.begin()->second);
+      facts.ranks.clear();
+    } else {
+      for (const auto& [process, rank] : facts.ranks) m_result.ranks.push_back(rank);
+      if (m_context.rank) noteRankNotUsed(m_context, m_result);
+    }
     m_result.originNs = m_originNs.value_or(0);
     if (m_originNs) m_result.firstNs = *m_originNs + std::min<int64_t>(m_firstNs, 0);
-    RunFacts facts;
     facts.rank = m_result.rank;
     facts.worldSize = m_result.worldSize;
     facts.source = m_context.name;
@@ -142,7 +150,7 @@ class Inspector {
 
     const std::string pid = std::to_string(document.integer(metadata, "pid").value_or(0));
     const std::string_view host = document.text(metadata, "hostname");
-    const std::string processKey = host.empty() ? pid : fmt::format("{}@{}", pid, host);
+    const std::string processKey = keyOf(host.empty() ? pid : fmt::format("{}@{}", pid, host), *hash, *rank);
     const int64_t process = m_registry.process(processKey);
     m_registry.nameProcess(processKey,
                            fmt::format("NCCL Inspector, pid {}{}{}", pid, host.empty() ? "" : " on ", host));
@@ -194,6 +202,17 @@ class Inspector {
     if (external > 0) storeKernel(process, communicator, external, times, known.empty() ? told : known);
     ++m_stored;
     return true;
+  }
+
+  // A process that drives several GPUs is several ranks: no rank has two places in a communicator. Which of them a
+  // communicator belongs to that none is in yet is not said; the first one's it becomes.
+  std::string keyOf(std::string process, int64_t hash, int64_t rank) {
+    std::vector<std::map<int64_t, int64_t>>& places = m_places[process];
+    size_t at = 0;
+    while (at < places.size() && places[at].contains(hash) && places[at][hash] != rank) ++at;
+    if (at == places.size()) places.emplace_back();
+    places[at].emplace(hash, rank);
+    return at == 0 ? std::move(process) : fmt::format("{} {}", process, at);
   }
 
   const Communicator& communicatorOf(const PlainDocument& document, const PlainValue& header, int64_t process,
@@ -277,7 +296,8 @@ class Inspector {
   Registry m_registry;
   Losses m_losses;
   SourceResult m_result;
-  std::map<std::pair<int64_t, int64_t>, Communicator> m_communicators;  // by process and hash
+  std::map<std::pair<int64_t, int64_t>, Communicator> m_communicators;      // by process and hash
+  std::map<std::string, std::vector<std::map<int64_t, int64_t>>> m_places;  // by process: ranks by hash
   std::optional<int64_t> m_originNs;
   int64_t m_firstNs = 0, m_lastNs = 0, m_lastExternal = 0;
   uint64_t m_stored = 0;

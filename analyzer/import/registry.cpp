@@ -100,6 +100,7 @@ void Registry::write(const RunFacts& facts, int64_t startNs, int64_t endNs) {
   for (const auto& [key, process] : m_processes) {
     const std::string& pid = m_oneProcess ? m_hostPid : process.pid;
     const auto name = m_processNames.find(pid);
+    const auto rank = facts.ranks.find(process.id);
     m_file.rows().insert(schema::ProcessRow{
         .id = process.id,
         .pid = integerOf(pid).value_or(0),
@@ -108,7 +109,7 @@ void Registry::write(const RunFacts& facts, int64_t startNs, int64_t endNs) {
         .program_id =
             m_file.textId(name != m_processNames.end() ? std::string_view(name->second) : std::string_view(pid)),
         .command_id = m_file.textId(facts.source),
-        .rank = facts.rank,
+        .rank = rank != facts.ranks.end() ? std::optional(rank->second) : facts.rank,
         .local_rank = std::nullopt,
         .world_size = facts.worldSize,
         .start_ns = startNs,

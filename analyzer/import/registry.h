@@ -18,9 +18,10 @@ namespace plumb::import {
 // What is known of the run from outside the events.
 struct RunFacts {
   std::optional<int64_t> rank, worldSize;
-  std::string source;            // name of the file
-  std::string deviceProperties;  // JSON array as in the file; may be empty
-  std::string groups;            // of processes, the same
+  std::string source;                // name of the file
+  std::string deviceProperties;      // JSON array as in the file; may be empty
+  std::string groups;                // of processes, the same
+  std::map<int64_t, int64_t> ranks;  // by process, where one source holds several; before rank
 };
 
 class Registry {

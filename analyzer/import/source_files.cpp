@@ -9,6 +9,8 @@
 #include <map>
 #include <optional>
 
+#include "analyzer/import/byte_source.h"
+
 namespace plumb::import {
 namespace {
 
@@ -76,6 +78,23 @@ std::vector<std::pair<size_t, size_t>> equalFiles(const std::vector<std::string>
     others.push_back(i);
   }
   return equal;
+}
+
+bool holdSameData(const std::string& first, const std::string& second) {
+  if (!statusOf(first) || !statusOf(second)) return false;
+  auto one = ByteSource::open(first), other = ByteSource::open(second);
+  if (!one.ok() || !other.ok()) return false;
+  std::string a, b;
+  while (true) {
+    const bool hasMore = a.empty() ? one.value().append(a) : true;
+    const bool otherHasMore = b.empty() ? other.value().append(b) : true;
+    if (!hasMore || !otherHasMore) break;
+    const size_t count = std::min(a.size(), b.size());
+    if (a.compare(0, count, b, 0, count) != 0) return false;
+    a.erase(0, count);
+    b.erase(0, count);
+  }
+  return a.empty() && b.empty() && !one.value().problem() && !other.value().problem();
 }
 
 }  // namespace plumb::import

@@ -19,4 +19,7 @@ namespace plumb::import {
 // equal size, and those as far as they are equal.
 [[nodiscard]] std::vector<std::pair<size_t, size_t>> equalFiles(const std::vector<std::string>& files);
 
+// Whether two files hold the same data, compressed or not. False where one cannot be read twice, as a pipe.
+[[nodiscard]] bool holdSameData(const std::string& first, const std::string& second);
+
 }  // namespace plumb::import

@@ -37,6 +37,8 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
      "{0} counter events of {1} hold no number and are left out; the first at byte {2} of its JSON."},
     {false, "info", "flow_one_end",
      "{0} flow events (arrows) of {1} have only one end and are left out; the first at byte {2} of its JSON."},
+    {false, "warning", "duplicate_event",
+     "{0} operators and Python calls of {1} came twice, equal in everything; they are stored once."},
     {true, "warning", "bad_time",
      "{0} GPU events of {1} have a negative or unreadable duration: they are stored without a usable time; the first "
      "at byte {2} of its JSON."},
@@ -67,6 +69,9 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
      "{0} times {1} hands out an address again that it did not see freed: the earlier memory is stored as freed then; "
      "the "
      "first at byte {2} of its JSON."},
+    {true, "info", "no_address",
+     "{0} allocation events of {1} have no address, so what was live when is not known: only their sums are stored, as "
+     "counters (torch allocated bytes …)."},
     {true, "info", "communication_by_name",
      "{0} communication kernels of {1} have no record of their collective and are told by name; the first at byte {2} "
      "of its JSON."},
@@ -97,9 +102,10 @@ void writeDiagnostic(TraceFile& file, std::optional<int64_t> process, std::strin
                                            .message = message});
 }
 
-void Tally::count(Reason reason, uint64_t offset) {
+void Tally::count(Reason reason, uint64_t offset, uint64_t times) {
   Entry& entry = m_entries[static_cast<size_t>(reason)];
-  if (entry.count++ == 0) entry.firstOffset = offset;
+  if (entry.count == 0) entry.firstOffset = offset;
+  entry.count += times;
 }
 
 uint64_t Tally::notStored() const {

@@ -22,6 +22,7 @@ enum class Reason : uint8_t {
   OtherPhase,
   NoValue,
   FlowOneEnd,
+  RepeatedCall,
   // Stored, but not as it was:
   BadGpuTime,
   NoGpuDuration,
@@ -33,6 +34,7 @@ enum class Reason : uint8_t {
   NeverEnded,
   FreeOfEarlierMemory,
   FreeMissing,
+  NoAddress,
   CommunicationByName,
   BadCollective,
   UnknownDatatype,
@@ -42,7 +44,7 @@ enum class Reason : uint8_t {
 
 class Tally {
  public:
-  void count(Reason reason, uint64_t offset);
+  void count(Reason reason, uint64_t offset, uint64_t times = 1);
   [[nodiscard]] uint64_t of(Reason reason) const { return m_entries[static_cast<size_t>(reason)].count; }
   // Events that are in no table.
   [[nodiscard]] uint64_t notStored() const;

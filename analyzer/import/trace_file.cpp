@@ -15,6 +15,9 @@ namespace plumb::import {
 namespace {
 
 constexpr size_t kMostTextBytes = 512u << 20;
+constexpr size_t kLongestText = 4u << 20;
+constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
+constexpr size_t kMostMended = 1u << 20;  // that are told apart
 
 // No journal and no waiting for the disk: a file that is not complete is thrown away.
 Status prepare(schema::Database& database) {
@@ -66,7 +69,18 @@ void TraceFile::writeMeta(std::string_view key, std::string_view value) {
 
 int64_t TraceFile::textId(std::string_view text) {
   if (const auto found = m_textIds.find(text); found != m_textIds.end()) return found->second;
-  if (!schema::isUtf8(text)) return textId(schema::toUtf8(text));
+  if (text.size() > kLongestText) {
+    ++m_cutTexts;
+    size_t length = kLongestText - kEllipsis.size();
+    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;  // inside a character
+    return textId(std::string(text.substr(0, length)).append(kEllipsis));
+  }
+  if (!schema::isUtf8(text)) {
+    const bool isKnown =
+        m_mended.size() < kMostMended ? !m_mended.insert(Hash()(text)).second : m_mended.contains(Hash()(text));
+    if (!isKnown) ++m_mendedTexts;
+    return textId(schema::toUtf8(text));
+  }
   if (m_textBytes + text.size() > kMostTextBytes && text != "?") {
     ++m_refusedTexts;
     return textId("?");

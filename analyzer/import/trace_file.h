@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/import/json.h"
@@ -45,6 +46,10 @@ class TraceFile {
   [[nodiscard]] KernelNameIds kernelNameIds(std::string_view name);
   [[nodiscard]] KernelNameIds kernelNameIds(const JsonValue& name);
   [[nodiscard]] uint64_t refusedTexts() const noexcept { return m_refusedTexts; }
+  // Texts longer than 4 MiB are cut there, and end in "…".
+  [[nodiscard]] uint64_t cutTexts() const noexcept { return m_cutTexts; }
+  // Different texts with bytes that are not UTF-8.
+  [[nodiscard]] uint64_t mendedTexts() const noexcept { return m_mendedTexts; }
 
   // Of what was written so far, largest first; those without rows are left out. Reads the whole file.
   [[nodiscard]] std::vector<TableSize> sizes();
@@ -68,7 +73,8 @@ class TraceFile {
   std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> m_textIds;
   std::unordered_map<int64_t, KernelNameIds> m_kernelNames;  // by the id of the name as it came
   size_t m_textBytes = 0;
-  uint64_t m_refusedTexts = 0;
+  uint64_t m_refusedTexts = 0, m_mendedTexts = 0, m_cutTexts = 0;
+  std::unordered_set<size_t> m_mended;  // hashes of those, as they came
 };
 
 }  // namespace plumb::import

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "collector/schema/schema.h"
+
 namespace plumb {
 namespace {
 
@@ -109,6 +111,24 @@ const Row* findById(const std::vector<Row>& rows, RowId id) {
   return found == rows.end() ? nullptr : &*found;
 }
 
+// The number in the file's header decides what it is read as.
+Status findContradiction(Database& database, std::vector<Diagnostic>& found) {
+  return forEachRow(database, "SELECT value FROM main.meta WHERE key = 'schema_version'", [&](Statement& row) {
+    const std::string expected = std::to_string(schema::kVersion);
+    if (row.text(0) == expected) return;
+    constexpr size_t kMostShown = 40;
+    found.push_back({.process = std::nullopt,
+                     .start = TimePoint(0),
+                     .severity = "warning",
+                     .lane = "file",
+                     .code = "schema_version",
+                     .count = 1,
+                     .message = fmt::format("The file contradicts itself: its header says schema {}, its table meta "
+                                            "'{}'. It was changed by another program; it is read as schema {}.",
+                                            expected, row.text(0).substr(0, kMostShown), expected)});
+  });
+}
+
 }  // namespace
 
 std::string Process::label() const {
@@ -182,6 +202,10 @@ Result<std::vector<Diagnostic>> Trace::diagnostics() {
                    found.push_back(std::move(d));
                  });
   if (!read.ok()) return read.error();
+  std::vector<Diagnostic> own;
+  if (Status asked = findContradiction(*m_database, own); !asked.ok()) return asked.error();
+  const auto behindErrors = std::ranges::find_if(found, [](const Diagnostic& d) { return d.severity != "error"; });
+  found.insert(behindErrors, own.begin(), own.end());
   return found;
 }
 

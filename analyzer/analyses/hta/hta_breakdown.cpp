@@ -18,8 +18,10 @@ struct Span {
 // A new group begins where a start lies behind every end so far; so touching ones merge.
 std::vector<Span> merged(const Rank& rank, std::optional<KernelType> type) {
   std::vector<Span> spans;
-  for (const Work& work : rank.work) {
-    if (!type || work.type == *type) spans.push_back({work.ts, work.end()});
+  for (const std::vector<Work>* list : {&rank.work, &rank.operators}) {
+    for (const Work& work : *list) {
+      if (!type || work.type == *type) spans.push_back({work.ts, work.end()});
+    }
   }
   std::sort(spans.begin(), spans.end(), [](const Span& x, const Span& y) { return x.start < y.start; });
   std::vector<Span> groups;
@@ -194,8 +196,10 @@ std::vector<KernelRow> kernelBreakdown(const Run& run, const Rank& rank, size_t 
   std::vector<KernelRow> result;
   for (const KernelType type : {KernelType::Communication, KernelType::Computation, KernelType::Memory}) {
     std::unordered_map<size_t, std::vector<double>> byName;
-    for (const Work& work : rank.work) {
-      if (work.type == type) byName[work.name].push_back(static_cast<double>(work.dur));
+    for (const std::vector<Work>* list : {&rank.work, &rank.operators}) {
+      for (const Work& work : *list) {
+        if (work.type == type) byName[work.name].push_back(static_cast<double>(work.dur));
+      }
     }
     std::vector<KernelRow> rows;
     for (const auto& [name, durations] : byName) rows.push_back(rowOf(type, run.names[name], durations));

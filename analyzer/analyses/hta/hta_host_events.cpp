@@ -15,17 +15,15 @@ struct Table {
   const char* columns;  // thread, start, duration, name, whether it is a node
   const char* rows;     // table r, and which of its rows count
 };
-// Operators that name a stream (Triton's) are taken for GPU work without a launch.
 constexpr Table kTables[] = {
     {"main.range", "r.thread_id, r.start_ns, r.duration_ns, r.name_id, d.text = 'cpu_op'",
      "main.range r NOT INDEXED CROSS JOIN main.string d ON d.id = r.domain_id WHERE r.kind = 'push_pop' AND "
      "r.duration_ns IS NOT"
      " NULL"},
     {"python_call", "r.thread_id, r.start_ns, r.duration_ns, r.name_id, 0", "python_call r NOT INDEXED WHERE 1"},
+    // Those that name a stream are GPU work.
     {"operator", "r.thread_id, r.start_ns, r.duration_ns, r.name_id, 1",
-     "operator r NOT INDEXED WHERE (r.argument_set_id IS NULL OR r.argument_set_id NOT IN (SELECT a.id FROM "
-     "operator_argument_set a"
-     " JOIN main.string s ON s.id = a.other_id WHERE instr(s.text, '\"stream\"') > 0))"}};
+     "operator r NOT INDEXED WHERE (r.argument_set_id IS NULL OR r.argument_set_id NOT IN (SELECT id FROM ({})))"}};
 
 bool isDropped(const Rank& rank, int64_t ts) { return rank.end && ts >= *rank.end; }
 
@@ -76,7 +74,8 @@ size_t HostEvents::count(const Rank& rank) const {
 
 Status HostEvents::forEach(const Rank& rank, const std::function<void(const HostEvent&)>& take) const {
   for (size_t table = 0; table < kTableCount; ++table) {
-    std::string rows = fmt::format("{} AND r.process_id = {}", kTables[table].rows, rank.process.value());
+    std::string rows = fmt::format(fmt::runtime(kTables[table].rows), kArgumentsWithStream);
+    rows += fmt::format(" AND r.process_id = {}", rank.process.value());
     if (m_isLimited) {
       const auto mine = m_rows.find(rank.process);
       if (mine == m_rows.end() || mine->second[table].isEmpty()) continue;

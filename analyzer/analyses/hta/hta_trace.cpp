@@ -37,7 +37,7 @@ class Loader {
       one.process = process.id;
       one.rank = process.rank;
     }
-    for (const Status& read : {readWork(), readWaits(), readCalls(), readSteps(), readFirstEvents()}) {
+    for (const Status& read : {readWork(), readWaits(), readOperators(), readCalls(), readSteps(), readFirstEvents()}) {
       if (!read.ok()) return read.error();
     }
     for (Rank& one : m_run.ranks) {
@@ -51,7 +51,8 @@ class Loader {
       one.steps.erase(std::unique(one.steps.begin(), one.steps.end()), one.steps.end());
     }
     std::erase_if(m_run.ranks, [&](const Rank& one) {
-      return (rank && one.rank != rank) || (one.work.empty() && one.calls.empty());
+      const bool isEmpty = one.work.empty() && one.operators.empty() && one.calls.empty() && one.steps.empty();
+      return (rank && one.rank != rank) || isEmpty;
     });
     return std::move(m_run);
   }
@@ -197,6 +198,35 @@ class Loader {
     return waits.value().status();
   }
 
+  Status readOperators() {
+    auto sets = m_trace.query(std::string(kArgumentsWithStream));
+    if (!sets.ok()) return sets.error();
+    std::unordered_map<int64_t, int64_t> streams;  // by argument set
+    while (sets.value().next()) streams.emplace(sets.value().integer(0), sets.value().integer(1));
+    if (Status status = sets.value().status(); !status.ok() || streams.empty()) return status;
+    auto operators = m_trace.query(
+        "SELECT process_id, start_ns, duration_ns, name_id, argument_set_id FROM operator WHERE argument_set_id IS NOT"
+        " NULL ORDER BY id");
+    if (!operators.ok()) return operators.error();
+    Statement& row = operators.value();
+    while (row.next()) {
+      const auto stream = streams.find(row.integer(4));
+      Rank* rank = stream == streams.end() ? nullptr : rankOf(row.id<ProcessId>(0));
+      if (!rank || !isUsableTime(row.integer(1), row.integer(2))) continue;
+      if (!m_kept.keepsOnHost(rank->process, row.time(1))) continue;
+      const Microseconds time = rounded(row.integer(1), row.integer(2));
+      const Name name = nameOf(row.id<StringId>(3));
+      rank->operators.push_back({.ts = time.ts,
+                                 .dur = time.dur,
+                                 .stream = stream->second,
+                                 .correlation = -1,
+                                 .name = name.index,
+                                 .type = name.type,
+                                 .kind = WorkKind::Operator});
+    }
+    return row.status();
+  }
+
   Status readCalls() {
     static const std::set<std::string, std::less<>> kLaunches = {"cudaLaunchKernel", "cudaLaunchKernelExC",
                                                                  "cudaMemcpyAsync", "cudaMemsetAsync"};
@@ -326,8 +356,10 @@ class Loader {
     rank.end = last == m_lastStep.end() ? std::numeric_limits<int64_t>::min() : last->second;
     if (last == m_lastStep.end()) {
       rank.calls.clear();
+      rank.operators.clear();
     } else {
       std::erase_if(rank.calls, [&](const Call& call) { return call.ts >= last->second; });
+      std::erase_if(rank.operators, [&](const Work& one) { return one.ts >= last->second; });
     }
     std::vector<int64_t> launched;
     launched.reserve(rank.calls.size());

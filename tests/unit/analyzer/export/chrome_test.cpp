@@ -9,6 +9,7 @@
 #include <fstream>
 #include <random>
 
+#include "analyzer/analyses/hta/hta_trace.h"
 #include "analyzer/import/import.h"
 #include "tests/unit/analyzer/export/export_testing.h"
 
@@ -178,6 +179,138 @@ TEST(ChromeExport, KeepsArrowsMemoryOfTheHostAndTheRankInOneFile) {
     EXPECT_FALSE(rows.empty()) << sql;
     EXPECT_EQ(rowsOf(after, sql), rows) << sql;
   }
+}
+
+class Again : public testing::Test {
+ protected:
+  Trace importFiles(const std::vector<std::string>& files, const std::string& to) {
+    import::ImportOptions options;
+    options.files = files;
+    options.output = m_folder.file(to);
+    (void)valueOf(import::importTraces(options));
+    return valueOf(Trace::open(options.output));
+  }
+  Trace importText(const std::string& text) {
+    std::ofstream(m_folder.file("first.json")) << text;
+    return importFiles({m_folder.file("first.json")}, "first.sqlite");
+  }
+  // What is in the export of a trace, imported again.
+  Trace again(Trace& trace) {
+    exports::ChromeOptions options;
+    options.output = m_folder.file("again.json");
+    (void)valueOf(exports::exportChrome(trace, options));
+    return importFiles({options.output}, "again.sqlite");
+  }
+  static void expectSame(Trace& before, Trace& after, const std::vector<std::string>& queries) {
+    for (const std::string& sql : queries) {
+      const auto rows = rowsOf(before, sql);
+      EXPECT_FALSE(rows.empty()) << sql;
+      EXPECT_EQ(rowsOf(after, sql), rows) << sql;
+    }
+  }
+  Folder m_folder;
+};
+
+std::string hostEvent(const std::string& category, const std::string& name, int ts, int dur,
+                      const std::string& args = "{}") {
+  return fmt::format(R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 5, "tid": 6, "ts": {}, "dur": {}, "args": {}}})",
+                     category, name, ts, dur, args);
+}
+
+std::vector<int64_t> htaSteps(Trace& trace) { return valueOf(hta::load(trace)).ranks.at(0).steps; }
+
+TEST_F(Again, StepsKeepTheirNumbersAndTheCopiesOnTheGpuTheirs) {
+  Trace before = importText("[" + hostEvent("user_annotation", "ProfilerStep#5", 10, 10) + "," +
+                            hostEvent("user_annotation", "ProfilerStep#6", 20, 10) + "," +
+                            hostEvent("gpu_user_annotation", "ProfilerStep#5", 12, 10) + "," +
+                            hostEvent("gpu_user_annotation", "ProfilerStep#6", 22, 10) + "," +
+                            hostEvent("cpu_op", "aten::mm", 11, 5) + "]");
+  Trace after = again(before);
+  expectSame(before, after,
+             {"SELECT name, step, start_ns, duration_ns FROM steps ORDER BY step",
+              "SELECT name, kind, start_ns, duration_ns FROM ranges ORDER BY 1, 2, 3"});
+  // The copy of the last step begins after that step, which so is not dropped.
+  EXPECT_EQ(htaSteps(after), (std::vector<int64_t>{5, 6}));
+  EXPECT_EQ(htaSteps(after), htaSteps(before));
+}
+
+TEST_F(Again, TheProgramsOwnNameOfItsStepsComesBack) {
+  const TraceFile original;
+  makeSampleTrace(original.path(), {.ranks = 1, .layers = 2, .steps = 3});
+  Trace before = valueOf(Trace::open(original.path()));
+  Trace after = again(before);
+  expectSame(before, after,
+             {"SELECT name, step, duration_ns FROM steps ORDER BY step",
+              "SELECT name, count(*), sum(duration_ns) FROM ranges GROUP BY name ORDER BY 1",
+              "SELECT text, value FROM range_payload JOIN string ON string.id = name_id ORDER BY 1, 2"});
+  EXPECT_EQ(htaSteps(after), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(htaSteps(after), htaSteps(before));
+}
+
+TEST_F(Again, TheRanksOfOneFileStayApart) {
+  const TraceFile original;
+  makeSampleTrace(original.path(), {.ranks = 3, .layers = 2, .steps = 3});
+  Trace before = valueOf(Trace::open(original.path()));
+  Trace after = again(before);
+  expectSame(before, after,
+             {"SELECT rank, world_size, pid FROM process ORDER BY rank", "SELECT rank, step FROM steps ORDER BY 1, 2",
+              "SELECT rank, full_name, count(*), sum(duration_ns) FROM kernels GROUP BY 1, 2 ORDER BY 1, 2",
+              "SELECT rank, name, count(*), sum(duration_ns) FROM api_calls GROUP BY 1, 2 ORDER BY 1, 2",
+              "SELECT rank, operation, bytes, device_duration_ns FROM collectives ORDER BY 1, device_start_ns",
+              "SELECT p.rank, d.ordinal FROM device d JOIN process p ON p.id = d.process_id ORDER BY 1, 2"});
+}
+
+TEST_F(Again, OperatorsKeepAllTheirArguments) {
+  Trace before = importText(
+      "[" +
+      hostEvent("cpu_op", "triton_poi_fused_0", 10, 10,
+                R"({"External id": 3, "Input Dims": [[2]], "Input Strides": [[1]], "Concrete Inputs": ["", "2"],)"
+                R"( "Input type": ["float", "Scalar"], "Fwd thread id": 2, "stream": 615352160,)"
+                R"( "kernel_file": "a\"b.py"})") +
+      "]");
+  Trace after = again(before);
+  expectSame(
+      before, after,
+      {"SELECT external_id, forward_thread FROM operator",
+       "SELECT d.text, t.text, s.text, v.text, o.text FROM operator_argument_set a JOIN string d ON d.id = dims_id"
+       " JOIN string t ON t.id = types_id JOIN string s ON s.id = strides_id JOIN string v ON v.id = values_id"
+       " JOIN string o ON o.id = other_id"});
+}
+
+// Programs that sort by time leave events of the same time in the order of the file.
+TEST_F(Again, WorkOfAllKindsComesInTheOrderOfItsLaunches) {
+  const auto work = [](const std::string& category, const std::string& name, int correlation) {
+    return fmt::format(R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 0, "tid": 7, "ts": 10, "dur": 1, "args": )"
+                       R"({{"device": 0, "stream": 7, "correlation": {}, "bytes": 8}}}})",
+                       category, name, correlation);
+  };
+  const std::vector<std::string> names = {"first", "Memcpy HtoD (Pinned -> Device)", "second", "Memset (Device)",
+                                          "third", "first of the next buffer"};
+  Trace before = importText("[" + work("kernel", names[0], 1) + "," + work("gpu_memcpy", names[1], 2) + "," +
+                            work("kernel", names[2], 3) + "," + work("gpu_memset", names[3], 4) + "," +
+                            work("kernel", names[4], 5) + "," + work("kernel", names[5], 1) + "]");
+  exports::ChromeOptions options;
+  options.output = m_folder.file("again.json");
+  (void)valueOf(exports::exportChrome(before, options));
+  const std::string text = contentOf(options.output);
+  size_t at = 0;
+  for (const std::string& name : names) {
+    const size_t found = text.find("\"" + name + "\"", at);
+    ASSERT_NE(found, std::string::npos) << name << " is not behind the one before";
+    at = found;
+  }
+}
+
+// Who rounds times to microseconds as they stand in the file rounds the same ones.
+TEST_F(Again, AnImportedTraceKeepsItsClock) {
+  Trace before = importText(R"({"baseTimeNanoseconds": 1711964646000000000, "traceEvents": [)" +
+                            hostEvent("cpu_op", "aten::mm", 445867652, 5) + "]}");
+  exports::ChromeOptions options;
+  options.output = m_folder.file("again.json");
+  (void)valueOf(exports::exportChrome(before, options));
+  const std::string text = contentOf(options.output);
+  EXPECT_THAT(text, testing::HasSubstr("\"baseTimeNanoseconds\": 1711964646000000000,"));
+  EXPECT_THAT(text, testing::HasSubstr("\"ts\": 445867652.000, \"dur\": 5.000"));
 }
 
 }  // namespace

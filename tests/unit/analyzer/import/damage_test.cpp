@@ -119,6 +119,7 @@ TEST_F(ImportTest, BytesThatAreNotUtf8BecomeQuestionMarks) {
                                                    "b",
                                                    "1", "1")}));
   EXPECT_EQ(db.text("SELECT name FROM operators"), "a??b");
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'not_utf8'"), 1);
 }
 
 TEST_F(ImportTest, ArgumentsThatAreNoNumberCostOnlyThemselves) {
@@ -176,6 +177,61 @@ TEST_F(ImportTest, CutOrDamagedGzipGivesWhatCanBeDecompressed) {
     last = count;
   }
   EXPECT_GT(last, 2000);
+}
+
+// However it got there: the events behind it are read, and one event is counted as damaged.
+TEST_F(ImportTest, ABracketTooManyDoesNotEndTheEvents) {
+  const std::string head = R"({"ph": "X", "name": "bad", "ts": 5, "dur": 1)";
+  for (const std::string& bad : {head + "]}", head + R"(], "args": {"a": 1}})", head + R"(]], "args": {"a": 1}})",
+                                 head + R"(, "args": {"a": [1, 2]]}})", head + R"(, "args": {"a": [1, 2]}]})"}) {
+    std::filesystem::remove(output());
+    const Database& db = imported(traceOf({kFirst, bad, kLast}, R"("distributedInfo": {"rank": 3})"));
+    EXPECT_EQ(db.rows("SELECT name FROM kernels ORDER BY start_ns"), (std::vector<Database::Row>{{"first"}, {"last"}}))
+        << bad;
+    EXPECT_EQ(m_result.damaged, 1u) << bad;
+    EXPECT_EQ(db.number("SELECT rank FROM process"), 3) << bad;
+    EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code IN ('bytes_behind', 'cut')"), 0) << bad;
+  }
+}
+
+TEST_F(ImportTest, ABracketTooManyBetweenEventsIsCounted) {
+  for (const char* stray : {"]", "]}", "], "}) {
+    std::filesystem::remove(output());
+    const Database& db = imported(traceOf({kFirst + stray, kLast}, R"("distributedInfo": {"rank": 3})"));
+    EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 2) << stray;
+    EXPECT_EQ(m_result.damaged, 1u) << stray;
+    EXPECT_EQ(db.number("SELECT rank FROM process"), 3) << stray;
+  }
+}
+
+TEST_F(ImportTest, EventsOfTheHostThatComeTwiceAreStoredOnce) {
+  const std::string mm = hostEvent("cpu_op", "aten::mm", "1", "9", R"({"External id": 7})"),
+                    addmm = hostEvent("cpu_op", "aten::addmm", "2", "3", R"({"External id": 8})"),
+                    call = hostEvent("cuda_runtime", "cudaLaunchKernel", "3", "1", R"({"correlation": 1})"),
+                    python = hostEvent("python_function", "f", "1", "9", R"({"Python id": 1})"),
+                    range = hostEvent("user_annotation", "forward", "1", "9");
+  const std::vector<std::string> once = {mm, addmm, call, python, range, kFirst};
+  std::vector<std::string> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  const Database& db = imported(traceOf(twice));
+  for (const char* table : {"kernel", "api_call", "range", "python_call"}) {
+    EXPECT_EQ(db.number(std::string("SELECT count(*) FROM ") + table), 1) << table;
+  }
+  EXPECT_EQ(db.rows("SELECT o.name, p.name FROM operators o LEFT JOIN operators p ON p.id = o.parent_id ORDER BY o.id"),
+            (std::vector<Database::Row>{{"aten::mm", "NULL"}, {"aten::addmm", "aten::mm"}}));
+  EXPECT_EQ(db.number("SELECT sum(count) FROM diagnostic WHERE code = 'duplicate_event'"), 6);
+}
+
+TEST_F(ImportTest, EqualRangesAreTwoWhereNothingElseComesTwice) {
+  const std::string range = hostEvent("user_annotation", "recursion", "1", "9");
+  EXPECT_EQ(imported(traceOf({range, range})).number("SELECT count(*) FROM range"), 2);
+}
+
+TEST_F(ImportTest, NamesOfMoreThanFourMebibytesAreCut) {
+  const std::string name(5u << 20, 'x');
+  const Database& db = imported(traceOf({hostEvent("user_annotation", name, "1", "9")}));
+  EXPECT_EQ(db.number("SELECT length(CAST(name AS BLOB)) FROM ranges"), 4 << 20);
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'texts_cut'"), 1);
 }
 
 }  // namespace

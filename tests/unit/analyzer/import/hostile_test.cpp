@@ -315,10 +315,15 @@ TEST_F(Hostile, AFileIsNotImportedTwiceByMistake) {
   std::filesystem::create_symlink(one, link);
   EXPECT_THAT(import({one, one}).error().message, HasSubstr("is named twice"));
   EXPECT_THAT(import({one, link}).error().message, HasSubstr("are the same file"));
-  const auto copied = import({one, write("copy.json", traceOf({kernelEvent("k", "10", "5", 1)}))});
-  ASSERT_TRUE(copied.ok());
-  EXPECT_THAT(copied.value().warnings, testing::Contains(HasSubstr("hold the same bytes")));
-  std::filesystem::remove(output());
+  const std::string text = traceOf({kernelEvent("k", "10", "5", 1)});
+  for (const std::string& copy : {write("copy.json", text), write("copy.json.gz", gzip(text))}) {
+    const auto copied = import({one, copy});
+    ASSERT_TRUE(copied.ok());
+    EXPECT_THAT(copied.value().warnings, testing::Contains(HasSubstr("holds the same trace as")));
+    EXPECT_EQ(copied.value().filesLeftOut, 1u);
+    EXPECT_EQ(Database(output()).number("SELECT count(*) FROM kernel"), 1);
+    std::filesystem::remove(output());
+  }
   EXPECT_TRUE(import({one, one}, {0, 1}).ok()) << "the user says that it is two ranks";
 }
 

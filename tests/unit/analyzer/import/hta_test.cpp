@@ -196,5 +196,26 @@ TEST_F(ImportTest, HtaNumbersComeOutToThePrintedDigit) {
   }
 }
 
+// Triton's operators have an argument "stream", by which HTA takes them for work of the GPU.
+TEST_F(ImportTest, HtaCountsOperatorsThatNameAStreamAsGpuWork) {
+  (void)imported(traceOf({hostEvent("cpu_op", "triton_poi_fused_0", "100", "40", R"({"stream": 615352160})"),
+                          hostEvent("cpu_op", "triton_poi_fused_1", "150", "10", R"({"stream": "7"})"),
+                          hostEvent("cpu_op", "no number", "200", "70", R"({"stream": "0x0"})"),
+                          hostEvent("cpu_op", "aten::mm", "300", "70"), kernelEvent("gemm", "120", "5", 1)}));
+  auto trace = Trace::open(output());
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  const auto run = hta::load(trace.value());
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  const auto time = hta::temporalBreakdown(run.value().ranks.at(0));
+  ASSERT_TRUE(time);
+  EXPECT_EQ(time->kernel, 60);
+  EXPECT_EQ(time->compute, 50);
+  EXPECT_EQ(time->idle, 10);
+  const auto kernels = hta::kernelBreakdown(run.value(), run.value().ranks.at(0), kKernels);
+  EXPECT_EQ(kernels.size(), 3u);
+  EXPECT_TRUE(hta::idleTime(run.value().ranks.at(0)).size() == 1)
+      << "only kernels, copies and sets wait for each other";
+}
+
 }  // namespace
 }  // namespace plumb::test

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 
 #include "tests/unit/analyzer/import/support.h"
 
@@ -135,6 +136,18 @@ TEST_F(ImportTest, RealOutputOfTheExampleProfilerIsReadAsFarAsItGoes) {
   EXPECT_EQ(db.number("SELECT count(*) FROM collective"), 8);
   EXPECT_EQ(db.number("SELECT count(*) FROM collective_timing WHERE source = 'collective_cpu'"), 8);
   EXPECT_EQ(db.number("SELECT duration_ns FROM collective_timing ORDER BY collective_id LIMIT 1"), 128470);
+}
+
+// Lines of several ranks in one file, as `cat` makes it, or of one process with several GPUs.
+TEST_F(ImportTest, InspectorLinesOfSeveralRanksStayThoseOfTheirRanks) {
+  const std::string second = std::regex_replace(record(5, 7), std::regex("4711"), "4712");
+  for (const std::string& text : {record(3, 7) + second + record(3, 8), record(3, 7) + record(5, 7) + record(3, 8)}) {
+    std::filesystem::remove(output());
+    const Database& db = imported(text);
+    EXPECT_EQ(db.rows("SELECT rank, communicator_rank, sequence FROM collectives ORDER BY 1, 3"),
+              (Rows{{"3", "3", "7"}, {"3", "3", "8"}, {"5", "5", "7"}}));
+    EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'rank_missing'"), 6);
+  }
 }
 
 }  // namespace

@@ -52,5 +52,17 @@ TEST(Trace, UnfinishedFileSaysSo) {
   EXPECT_FALSE(valueOf(Trace::open(file.path())).info().complete);
 }
 
+TEST(Trace, AFileThatContradictsItsHeaderSaysSo) {
+  for (const char* said : {"999", "none", ""}) {
+    const TraceFile file;
+    TraceBuilder(file.path()).setMeta("schema_version", said);
+    Trace trace = valueOf(Trace::open(file.path()));
+    const auto diagnostics = valueOf(trace.diagnostics());
+    ASSERT_EQ(diagnostics.size(), 1u) << said;
+    EXPECT_EQ(diagnostics[0].code, "schema_version");
+    EXPECT_NE(diagnostics[0].message.find("'" + std::string(said) + "'"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace plumb::test
