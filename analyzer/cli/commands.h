@@ -21,7 +21,7 @@ inline constexpr const char* kExitCodes =
     "  1  it failed; of check: a rule does not hold\n"
     "  2  wrong usage, or a file that cannot be used\n"
     "  3  done without what was left out: by import files that are no traces, by pack what is damaged\n"
-    "record ends as the program does that it ran, with 127 when that cannot be run.";
+    "record ends as the program does that it ran, with 2 when that cannot be run.";
 
 [[nodiscard]] int summarize(const std::string& file);
 

@@ -46,14 +46,11 @@ int exportToChrome(Trace& trace, const ExportArguments& arguments) {
   for (const std::string& file : written.value().files) {
     if (remarks == stdout) fmt::print("{}\n", escaped(file));
   }
-  fmt::print(remarks, "{} events in {} file{}: open them in Perfetto (ui.perfetto.dev) or chrome://tracing\n",
+  const bool holdsSeveral = !options.isFolder && trace.processes().size() > 1;
+  fmt::print(remarks, "{} events in {} file{}: open them in Perfetto (ui.perfetto.dev) or chrome://tracing{}\n",
              formatCount(static_cast<int64_t>(written.value().events)), written.value().files.size(),
-             written.value().files.size() == 1 ? "" : "s");
-  if (!options.isFolder && trace.processes().size() > 1) {
-    fmt::print(remarks,
-               "It holds {} processes; HolisticTraceAnalysis and TraceLens want a file per rank: name a folder.\n",
-               trace.processes().size());
-  }
+             written.value().files.size() == 1 ? "" : "s",
+             holdsSeveral ? "; HolisticTraceAnalysis and TraceLens want a file per rank: name a folder" : "");
   return kDone;
 }
 
