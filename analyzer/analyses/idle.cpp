@@ -189,8 +189,9 @@ class GapSplitter {
   void queued(const Piece& piece, const DeviceEvent& event, const Launch& launch) {
     Interval left = piece.time;
     if (event.kind == GpuEventKind::Communication) {
-      const auto arrival = m_known.queued.lastArrival(m_timeline.process, event.correlation);
-      if (arrival && *arrival > left.start) {
+      // Work that began before the last of the others did not wait for it.
+      const auto arrival = m_known.queued.lastPeerArrival(m_timeline.process, event.correlation);
+      if (arrival && *arrival > left.start && *arrival <= event.time.start) {
         const TimePoint until = std::min(*arrival, left.end);
         rest(piece, {left.start, until}, IdleCause::CommunicationSkew, IdleEvidence::PeerArrival);
         left.start = until;
@@ -388,7 +389,7 @@ std::string_view textOf(IdleEvidence evidence) {
                                                 "the launching thread was in other calls or ranges after a wait",
                                                 "from the launch call's begin to the work's start",
                                                 "from the launch call's begin to the work's start after a wait",
-                                                "queued; the collective's last rank arrived meanwhile",
+                                                "queued; the last of the collective's other ranks arrived meanwhile",
                                                 "queued behind a recorded wait for an event",
                                                 "queued; it follows work of another stream",
                                                 "queued behind work of its own stream",

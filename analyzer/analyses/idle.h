@@ -11,7 +11,7 @@
 //     before L (without it E would have been queued), unless L is a copy that blocks or of pageable memory, else
 //     launch-bound
 //   when L began before the gap, so that E was queued already:
-//     communication skew    E is a collective and its last rank arrived inside the gap: until then
+//     communication skew    E is a collective and the last of its other ranks arrived inside the gap: until then
 //     stream dependency     a wait for an event was enqueued on E's stream before E; without such a record, E follows
 //                           work of another stream (evidence: order)
 //     device scheduling     E follows work of its own stream, or of its own graph: nobody kept it waiting, the device

@@ -69,19 +69,36 @@ Result<ArrivalsByCall> loadArrivals(Trace& trace, const std::vector<DeviceTimeli
       byCall[{instance->first.first, links.value().id<Correlation>(2)}] = instance->second;
   }
   if (const Status status = links.value().status(); !status.ok()) return status.error();
-  std::map<InstanceKey, TimePoint> last;
+  struct Last {
+    ProcessId process;
+    TimePoint time;
+    std::optional<TimePoint> ofOthers;  // but that process
+  };
+  std::map<InstanceKey, Last> last;
   for (const DeviceTimeline& timeline : timelines) {
     for (const DeviceEvent& event : timeline.events) {
       if (event.table != WorkKind::Kernel || event.kind != GpuEventKind::Communication) continue;
       const auto call = byCall.find({timeline.process, event.correlation});
       if (call == byCall.end()) continue;
-      const auto [known, isNew] = last.emplace(call->second, event.time.start);
-      if (!isNew) known->second = std::max(known->second, event.time.start);
+      const TimePoint arrival = event.time.start;
+      const auto [known, isNew] = last.try_emplace(call->second, Last{timeline.process, arrival, {}});
+      Last& mine = known->second;
+      if (isNew) continue;
+      if (mine.process == timeline.process) {
+        mine.time = std::max(mine.time, arrival);
+      } else if (arrival > mine.time) {
+        mine = {timeline.process, arrival, mine.time};
+      } else {
+        mine.ofOthers = std::max(mine.ofOthers.value_or(arrival), arrival);
+      }
     }
   }
   for (const auto& [call, instance] : byCall) {
-    if (const auto arrival = last.find(instance); arrival != last.end())
-      arrivals[call.first][call.second] = arrival->second;
+    const auto found = last.find(instance);
+    if (found == last.end()) continue;
+    const Last& one = found->second;
+    const std::optional<TimePoint> peers = one.process == call.first ? one.ofOthers : std::optional(one.time);
+    if (peers) arrivals[call.first][call.second] = *peers;
   }
   return arrivals;
 }
@@ -106,7 +123,7 @@ bool QueuedWork::waitsForEvent(StreamId stream, TimePoint after, TimePoint until
   return first != waits->second.end() && *first <= until;
 }
 
-std::optional<TimePoint> QueuedWork::lastArrival(ProcessId process, Correlation correlation) const {
+std::optional<TimePoint> QueuedWork::lastPeerArrival(ProcessId process, Correlation correlation) const {
   const auto calls = m_arrivals.find(process);
   if (calls == m_arrivals.end()) return std::nullopt;
   const auto arrival = calls->second.find(correlation);

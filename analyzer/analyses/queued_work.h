@@ -17,9 +17,9 @@ class QueuedWork {
   [[nodiscard]] static Result<QueuedWork> load(Trace& trace, const std::vector<DeviceTimeline>& timelines);
   // A wait for an event was enqueued on the stream from `after` on, not later than `until` (host times of the calls).
   [[nodiscard]] bool waitsForEvent(StreamId stream, TimePoint after, TimePoint until) const;
-  // When the last rank of the collective that was launched by the call arrived; none: not one that is matched over
-  // ranks.
-  [[nodiscard]] std::optional<TimePoint> lastArrival(ProcessId process, Correlation correlation) const;
+  // When the last of the other ranks arrived at the collective that was launched by the call; none: not one that is
+  // matched over ranks.
+  [[nodiscard]] std::optional<TimePoint> lastPeerArrival(ProcessId process, Correlation correlation) const;
 
  private:
   std::unordered_map<StreamId, std::vector<TimePoint>> m_waits;  // sorted

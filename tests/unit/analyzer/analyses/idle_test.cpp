@@ -97,7 +97,9 @@ TEST(Idle, AQueuedCollectiveWaitsForItsLastRank) {
   }
   Trace trace = valueOf(Trace::open(file.path()));
   const auto devices = valueOf(findIdle(trace));
-  EXPECT_EQ(timeOf(devices.at(1), IdleCause::CommunicationSkew), Duration(50));  // its peer came at 200
+  EXPECT_EQ(timeOf(devices.at(0), IdleCause::CommunicationSkew),
+            Duration(50));                                                      // its peer came at 150, it began at 200
+  EXPECT_EQ(timeOf(devices.at(1), IdleCause::CommunicationSkew), Duration(0));  // it began before its peer
 }
 
 TEST(Idle, WithoutALaunchNothingIsSaid) {
