@@ -193,7 +193,7 @@ class Timeline {
                                       .address = static_cast<int64_t>(live.address),
                                       .bytes = bytes,
                                       .space = "device",
-                                      .from_pool = 0,
+                                      .from_pool = 1,
                                       .correlation = std::nullopt});
     live.region = declare(live, category, bytes, start);
     m_live[{category, bytes}].push_back(live);
