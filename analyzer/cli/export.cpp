@@ -126,6 +126,10 @@ int runExport(const ExportArguments& arguments) {
                                 arguments.format, arguments.format == "nsys" ? "database" : "folder"),
                     kBadInput);
   }
+  std::error_code ignored;
+  if (fs::equivalent(arguments.file, arguments.output, ignored)) {
+    return complain(fmt::format("{} is the trace itself; name another file with -o.", arguments.output), kBadInput);
+  }
   if (arguments.format == "parquet") {
     std::vector<std::string> forwarded = {arguments.file, arguments.output};
     if (arguments.force) forwarded.emplace_back("--force");

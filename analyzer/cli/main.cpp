@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
 #include <map>
 #include <optional>
 #include <string>
@@ -363,7 +369,15 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   plumb::configureSqlite();
   try {
-    return plumb::cli::run(argc, argv);
+    const int code = plumb::cli::run(argc, argv);
+    // What was printed may only now meet a full disk.
+    std::cout.flush();
+    errno = 0;
+    if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) || code != plumb::cli::kDone)
+      return code;
+    return plumb::cli::complain(
+        fmt::format("Cannot write to standard output: {}.", errno ? std::strerror(errno) : "it is full or closed"),
+        plumb::cli::kFailed);
   } catch (const std::exception& failure) {
     return plumb::cli::complain(failure.what(), plumb::cli::kFailed);
   }

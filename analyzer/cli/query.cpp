@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -40,7 +41,8 @@ std::optional<Number> numberOf(std::string_view text) {
 Cell valueOf(std::string_view text) {
   if (text == "NULL" || text == "null") return nullptr;
   if (const auto integer = numberOf<int64_t>(text)) return *integer;
-  if (const auto real = numberOf<double>(text)) return *real;
+  const auto real = numberOf<double>(text);
+  if (real && std::isfinite(*real)) return *real;
   const bool isQuoted = text.size() >= 2 && text.front() == '\'' && text.back() == '\'';
   return std::string(isQuoted ? text.substr(1, text.size() - 2) : text);
 }

@@ -536,7 +536,9 @@ Result<std::optional<Statement>> Database::prepareNext(std::string_view script, 
       const std::string position = positionIn(script, at + static_cast<size_t>(offset));
       return Error{fmt::format("SQL error at {}: {}", position, message)};
     }
-    at += tail ? static_cast<size_t>(tail - sql.data()) : sql.size();
+    const size_t read = tail ? static_cast<size_t>(tail - sql.data()) : sql.size();
+    if (read == 0) return Error{fmt::format("SQL error at {}: the text holds a zero byte.", positionIn(script, at))};
+    at += read;
   }
   if (!raw) return std::optional<Statement>();
   Statement statement(raw, m_path);

@@ -125,7 +125,7 @@ void SchemaViews::visit(std::string_view sql, std::string& script) {
     const std::string name(word);
     if (const auto view = catalog().byName.find(name); view != catalog().byName.end()) make(view->second, script);
     // What lists the names there are must find all of them.
-    if (word.starts_with("sqlite_temp") || word.starts_with("pragma")) makeAll(script);
+    if (word.starts_with("sqlite_") || word.starts_with("pragma")) makeAll(script);
     const auto table = m_tables.extract(name);
     if (table.empty()) return;
     if (const Status added = table.mapped().add(); !added.ok()) m_failed = added;

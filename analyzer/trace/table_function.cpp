@@ -3,6 +3,7 @@
 #include "analyzer/trace/table_function.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <map>
 #include <memory>
@@ -41,8 +42,11 @@ struct Cursor : sqlite3_vtab_cursor {
 
 Table& tableOf(sqlite3_vtab_cursor* cursor) { return *static_cast<Table*>(cursor->pVtab); }
 
-// Changes whenever the main file may have: by another program or through this connection.
+// Changes whenever the main file may have: by another program or through this connection. Of a transaction that may be
+// rolled back, which no count shows, each look is at another version.
 int64_t fileVersion(sqlite3* database) {
+  static std::atomic<int64_t> looks{0};
+  if (!sqlite3_get_autocommit(database) && sqlite3_total_changes(database) > 0) return -++looks;
   unsigned version = 0;
   sqlite3_file_control(database, "main", SQLITE_FCNTL_DATA_VERSION, &version);
   return static_cast<int64_t>(version) << 32 ^ sqlite3_total_changes(database);

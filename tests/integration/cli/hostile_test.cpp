@@ -92,6 +92,40 @@ TEST_F(Hostile, AFolderOfFilesIsWholeOrNotThere) {
   }
 }
 
+TEST_F(Hostile, AnExportNeverReplacesTheTraceItself) {
+  const std::string trace = path("run.json");
+  fs::copy_file(sample(), trace);
+  fs::create_symlink(trace, path("link.json"));
+  const auto size = fs::file_size(trace);
+  for (const char* format : {"chrome", "folded", "html", "nsys"}) {
+    for (const std::string& named : {trace, path("./run.json"), path("link.json")}) {
+      expectRefused(plumb({"export", trace, "--format", format, "-o", named, "--force"}), "is the trace itself");
+    }
+  }
+  EXPECT_EQ(fs::file_size(trace), size);
+}
+
+TEST_F(Hostile, AZeroByteInSqlEndsInASentence) {
+  std::ofstream(path("zero.sql")) << "SELECT 1;" << '\0' << "SELECT 2;";
+  const Outcome outcome = plumb({"query", sample(), "-f", path("zero.sql")});
+  EXPECT_THAT(outcome.errors, HasSubstr("holds a zero byte"));
+  EXPECT_NE(outcome.exitCode, 0);
+  expectRefused(
+      plumb({"query", sample(), "SELECT count(*) FROM interval_union('SELECT 1 AS start_ns, 2 AS end_ns' || char(0))"}),
+      "zero byte", 1);
+}
+
+TEST_F(Hostile, WhatStandardOutputDidNotTakeIsAnError) {
+  for (const std::string arguments : {"report kernels,steps", "report kernels", "summary", "advise"}) {
+    const Outcome outcome =
+        run({.arguments = {"bash", "-c", "\"$0\" " + arguments + " \"$1\" >/dev/full", kPlumb, sample()},
+             .environment = {},
+             .directory = {}});
+    EXPECT_EQ(outcome.exitCode, 1) << arguments;
+    EXPECT_EQ(linesOf(outcome.errors).size(), 1u) << outcome.errors;
+  }
+}
+
 // A disk that is full, played by a limit on the size of files.
 TEST_F(Hostile, WhatAFullDiskCutShortIsRemoved) {
   for (const std::string format : {"csv", "chrome", "nsys", "folded", "html"}) {

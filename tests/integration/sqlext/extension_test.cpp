@@ -174,6 +174,18 @@ TEST_F(Extension, FollowsAFileThatChanges) {
   EXPECT_EQ(changed.output, "gone\n1\n") << changed.errors;
 }
 
+TEST_F(Extension, FollowsATransactionThatIsRolledBack) {
+  const Outcome calls = shell(
+      "CREATE TEMP TABLE seen AS SELECT sum(calls) AS n FROM report_kernels;"
+      "BEGIN;"
+      "DELETE FROM kernel WHERE id IN (SELECT id FROM kernel LIMIT 1);"
+      "SELECT (SELECT n FROM seen) - sum(calls) AS gone FROM report_kernels;"
+      "ROLLBACK;"
+      "SELECT (SELECT n FROM seen) - sum(calls) AS gone FROM report_kernels",
+      {});
+  EXPECT_EQ(calls.output, "gone\n1\ngone\n0\n") << calls.errors;
+}
+
 TEST_F(Extension, LoadsTwiceAndInTwoConnectionsOfPython) {
   const std::string script =
       "import sqlite3, sys\n"
