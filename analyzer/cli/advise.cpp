@@ -205,8 +205,10 @@ void printAdvice(const Advice& advice) {
       fmt::print("  because {}: {}\n", escaped(reason), escaped(fmt::format("{}", fmt::join(titles, "; "))));
     }
   }
-  if (!advice.quiet.empty())
-    fmt::print("Looked for and not found: {}\n", escaped(fmt::format("{}", fmt::join(advice.quiet, "; "))));
+  if (!advice.quiet.empty()) {
+    fmt::print("Looked for and not found, or less than 0.5 % of the run: {}\n",
+               escaped(fmt::format("{}", fmt::join(advice.quiet, "; "))));
+  }
 }
 
 // Adds to a value that is NULL why the first report or analysis in its SQL that says so has no rows.

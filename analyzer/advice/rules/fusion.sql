@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Memory-bound kernels that fusion would help
--- Memory-bound kernels that take more than 10 % of a device's compute time
+-- Memory-bound kernels whose half takes more than 0.5 % of a device's span
 -- remedy: Fuse pointwise chains and normalizations (torch.compile, Triton, apex), so that intermediate results stay in
 --   registers.
 WITH slow AS (
@@ -18,7 +18,7 @@ SELECT s.rank AS rank, s.pid AS pid,
        k.start_ns AS start_ns, k.start_ns + k.duration_ns AS end_ns, 'kernel ' || k.id AS evidence, NULL AS cannot_say
 FROM slow s JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = s.pid AND b.rank IS s.rank AND b.device = s.device
      LEFT JOIN longest k ON k.pid = s.pid AND k.rank IS s.rank
-GROUP BY s.rank, s.pid, s.device HAVING sum(s.calls) > 1 AND sum(s.total_ns) > 0.1 * b.compute_ns
+GROUP BY s.rank, s.pid, s.device HAVING sum(s.calls) > 1 AND sum(s.total_ns) / 2 > 0.005 * b.span_ns
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no kernel has known bytes and a memory roof (`plumb calibrate` measures roofs)'
 WHERE NOT EXISTS (SELECT 1 FROM report_roofline WHERE memory_roof_pct IS NOT NULL);
