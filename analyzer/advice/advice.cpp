@@ -260,6 +260,10 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
   if (!devices.ok()) return devices.error();
   advice.smallBelow = smallGain(devices.value());
   advice.findings = groupFindings(std::move(advice.findings), countProcesses(devices.value()));
+  for (Finding& one : advice.findings) {
+    one.finding = withSeconds(one.finding);
+    one.arithmetic = withSeconds(one.arithmetic);
+  }
   const auto isSmall = [&](const Finding& one) { return one.gain && *one.gain < advice.smallBelow; };
   std::ranges::copy_if(advice.findings, std::back_inserter(advice.small), isSmall);
   std::erase_if(advice.findings, isSmall);

@@ -24,7 +24,7 @@ struct Finding {
   std::string whom;            // "rank 3", "ranks 0-3", "process 4711"; "" when it is about the only process, or all
   std::string finding;         // a sentence with the numbers
   std::optional<Duration>
-      gain;  // at most what a remedy saves, over the part of the trace that was asked for; none: not estimated
+      gain;  // an upper bound of what the remedy saves, over the part of the trace that was asked for; none: not known
   std::optional<Duration> leastGain;  // of the other ranks, where there are several
   std::string arithmetic;             // how the gain was computed
   std::string remedy;                 // what to do

@@ -4,7 +4,7 @@
 // :rank, :step, :range, :from_ns, :to_ns, the views, the analyses and the reports (report_NAME). Its columns, by name,
 // in any order, all but finding optional:
 //   finding     a sentence with the numbers; a row without it is ignored
-//   gain_ns     at most what the remedy saves      arithmetic  how that was computed
+//   gain_ns     an upper bound of what it saves    arithmetic  how that was computed
 //   rank, pid   whom it concerns                   start_ns, end_ns  where it can be seen
 //   remedy      in place of the head's
 //   evidence    rows of the trace, "kernel 17, api_call 4"

@@ -29,6 +29,11 @@ TEST(Findings, NumbersDoNotTellSentencesApartButQuotedNamesDo) {
   EXPECT_EQ(wordsOf("12.5. Then"), "#. Then");
 }
 
+TEST(Findings, LongTimesAreInSeconds) {
+  EXPECT_EQ(withSeconds("it waited 12853.75 ms, the others 999.99 ms, in '2000 ms'"),
+            "it waited 12.854 s, the others 999.99 ms, in '2000 ms'");
+}
+
 TEST(Findings, OfSeveralRanksAreOneWithTheLargestGain) {
   const auto groups = groupFindings({finding("idle", 0, "device 0 was idle for 5.1 ms", 5'100),
                                      finding("idle", 2, "device 2 was idle for 7.0 ms", 7'000),

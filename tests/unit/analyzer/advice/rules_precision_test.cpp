@@ -58,6 +58,19 @@ TEST(Rules, Fp32MatrixProductsOfADeviceWithoutRoofs) {
   EXPECT_THAT(reasonOf(adviceOn(file), "fp32_gemms"), HasSubstr("how fast the device is in smaller formats"));
 }
 
+TEST(Rules, Fp32MatrixProductsOfAGpuWithoutRoofsGainLessThanAllOfTheirTime) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addProduct({trace, OneRank(trace)}, 0, "fp32", 512);
+    trace.execute("UPDATE device SET kind = 'gpu', compute_major = 8");
+  }
+  const auto finding = findingOf(adviceOn(file), "fp32_gemms");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->gain, Duration(100 * kUs));
+  EXPECT_THAT(finding->arithmetic, HasSubstr("how much less cannot be said"));
+}
+
 TEST(Rules, MisalignedMatrixProducts) {
   const TraceFile file;
   {
