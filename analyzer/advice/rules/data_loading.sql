@@ -2,6 +2,7 @@
 -- The device waits for data
 -- Idle time while the host was in a data-loading range, more than 0.5 % of the span
 -- remedy: More loader workers, larger prefetch_factor, persistent_workers=True, decoding on the GPU, or faster storage.
+-- remedy without torch: Load in more threads and further ahead, decode on the GPU, or use faster storage.
 WITH loading AS (
   SELECT rank, pid, device, sum(idle_ns) AS idle_ns, max(gaps) AS gaps FROM report_idle(:rank, :step, :range, :from_ns, :to_ns, 'cause')
   WHERE cause = 'data_loading' GROUP BY rank, pid, device),

@@ -2,6 +2,7 @@
 -- Matrix products in fp32
 -- fp32 matrix products that take more than 10 % of the time of all matrix products on a device whose units are faster in smaller formats
 -- remedy: Autocast to bf16 or fp16, or at least torch.set_float32_matmul_precision("high") for tf32.
+-- remedy without torch: Multiply in bf16 or fp16, or at least in tf32 (cublasSetMathMode, CUBLAS_TF32_TENSOR_OP_MATH).
 WITH roof AS (
   SELECT process_id, max(CASE WHEN resource = 'fp32' THEN per_second END) AS fp32, max(CASE WHEN resource IN ('bf16', 'fp16', 'tf32') THEN per_second END) AS small
   FROM main.device_roof WHERE source = 'measured' GROUP BY process_id),

@@ -3,6 +3,8 @@
 -- Memory-bound kernels whose half takes more than 0.5 % of a device's span
 -- remedy: Fuse pointwise chains and normalizations (torch.compile, Triton, apex), so that intermediate results stay in
 --   registers.
+-- remedy without torch: Fuse elementwise chains and normalizations into one kernel or into the product before them, so that
+--   intermediate results stay in registers.
 WITH slow AS (
   SELECT rank, pid, device, name, operation, calls, total_ns, row_number() OVER (PARTITION BY rank, pid, device ORDER BY total_ns DESC) AS place
   FROM report_roofline(:rank, :step, :range, :from_ns, :to_ns) WHERE verdict = 'memory-bound'),

@@ -3,6 +3,7 @@
 -- cudaMemcpyAsync from or to pageable memory, which makes the host wait, is slower and cannot overlap
 -- remedy: Allocate the host side with cudaMallocHost / cudaHostAlloc (PyTorch: DataLoader(pin_memory=True),
 --   tensor.pin_memory()) and copy with non_blocking=True.
+-- remedy without torch: Allocate the host side with cudaMallocHost / cudaHostAlloc.
 WITH device AS (
   SELECT rank, pid, max(span_ns) AS span_ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
 place AS (

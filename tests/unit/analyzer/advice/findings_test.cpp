@@ -125,6 +125,24 @@ TEST(Findings, RemediesFitTheOperation) {
   EXPECT_THAT(remedies[2], HasSubstr("set_modules_to_forward_prefetch"));
 }
 
+TEST(Findings, RemediesFitTheProgram) {
+  for (const bool isTorch : {true, false}) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      const Host host{trace, OneRank(trace)};
+      trace.addRange(host.rank.process, host.rank.thread, 0, 50 * 100 * kUs, "loop");
+      for (int64_t i = 0; i < 50; ++i) {
+        host.launch(i * 100 * kUs, i * 100 * kUs + 3 * kUs, 60 * kUs, isTorch ? "at::native::add(int)" : "add");
+      }
+    }
+    const auto finding = findingOf(adviceOn(file), "launch_bound");
+    ASSERT_TRUE(finding);
+    EXPECT_THAT(finding->remedy, HasSubstr("CUDA graph"));
+    EXPECT_EQ(finding->remedy.find("torch") != std::string::npos, isTorch);
+  }
+}
+
 TEST(Findings, WaitingForALateRankIsNotExposedCommunication) {
   const TraceFile file;
   {

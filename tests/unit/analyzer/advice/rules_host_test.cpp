@@ -109,7 +109,10 @@ TEST(Rules, HiddenSynchronization) {
   EXPECT_EQ(gainOf(advice, "api_sync"), -1) << "they are the same waits";
   EXPECT_EQ(gainOf(advice, "launch_bound"), 9 * 9 * kUs) << "the other launches are late because of the waits";
   const auto finding = findingOf(advice, "hidden_synchronization");
-  EXPECT_THAT(finding->finding, HasSubstr("waits for the device in 'loop' held the host for 0.91 ms, most of it 'cudaStreamSynchronize', 10 times"));
+  EXPECT_THAT(
+      finding->finding,
+      HasSubstr(
+          "waits for the device in 'loop' held the host for 0.91 ms, most of it 'cudaStreamSynchronize', 10 times"));
   EXPECT_THAT(finding->evidence, testing::ElementsAre(testing::StartsWith("api_call ")));
 }
 
@@ -154,7 +157,9 @@ TEST(Rules, ReadingTheLossInEveryStepIsFoundThoughTheDeviceIsHardlyIdle) {
   }
   const auto finding = findingOf(adviceOn(file), "hidden_synchronization");
   ASSERT_TRUE(finding);
-  EXPECT_THAT(finding->finding, HasSubstr("in 'loss read every step' held the host for 19.80 ms, most of it 'cudaMemcpyAsync', 20 times"));
+  EXPECT_THAT(
+      finding->finding,
+      HasSubstr("in 'loss read every step' held the host for 19.80 ms, most of it 'cudaMemcpyAsync', 20 times"));
   EXPECT_EQ(finding->gain, Duration(20 * 13 * kUs));  // from the copy's end to the next kernel's start
 }
 

@@ -191,7 +191,7 @@ TEST(Rules, MemoryThatIsHandedOutLaterWasOnlyCached) {
                            .fromPool = std::string(space) == "device"});
     };
     add(5, 1 << 20, 1'000'000'000, "reserved");
-    add(6, 1 << 20, 500'000'000, "device");  // half of it, as in the test above,
+    add(6, 1 << 20, 500'000'000, "device");      // half of it, as in the test above,
     add(7, 600'000'000, 400'000'000, "device");  // and later nearly all of it
   }
   EXPECT_EQ(gainOf(adviceOn(file), "fragmentation"), -1);
