@@ -283,7 +283,7 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
   auto devices = breakDown(trace, filter);
   if (!devices.ok()) return devices.error();
   advice.smallBelow = smallGain(devices.value());
-  advice.findings = groupFindings(std::move(advice.findings), countProcesses(devices.value()));
+  advice.findings = foldSame(groupFindings(std::move(advice.findings), countProcesses(devices.value())));
   for (Finding& one : advice.findings) {
     one.finding = withSeconds(one.finding);
     one.arithmetic = withSeconds(one.arithmetic);

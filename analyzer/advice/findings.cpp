@@ -43,6 +43,14 @@ bool concerns(const Finding& group, const Finding& finding) {
   return true;  // it is about all of them already
 }
 
+bool areSame(const Finding& one, const Finding& other) {
+  constexpr double kLeastShare = 0.98;
+  if (one.rule == other.rule || !one.gain || !other.gain || one.evidence.empty()) return false;
+  const int64_t less = std::min(one.gain->ns(), other.gain->ns()), more = std::max(one.gain->ns(), other.gain->ns());
+  const auto about = [](const Finding& f) { return std::tie(f.ranks, f.pids, f.isOutsideSteps, f.evidence); };
+  return about(one) == about(other) && static_cast<double>(less) >= kLeastShare * static_cast<double>(more);
+}
+
 std::string whomOf(const Finding& finding, size_t processCount) {
   if (!finding.ranks.empty()) {
     return fmt::format("rank{} {}", finding.ranks.size() > 1 ? "s" : "", rankList(finding.ranks));
@@ -52,6 +60,22 @@ std::string whomOf(const Finding& finding, size_t processCount) {
 }
 
 }  // namespace
+
+std::vector<Finding> foldSame(std::vector<Finding> findings) {
+  std::vector<Finding> kept;
+  for (Finding& finding : findings) {
+    const auto same = std::ranges::find_if(kept, [&](const Finding& one) { return areSame(one, finding); });
+    if (same == kept.end()) {
+      kept.push_back(std::move(finding));
+      continue;
+    }
+    if (finding.gain < same->gain) std::swap(finding, *same);
+    same->finding += fmt::format("; also \"{}\": {}", finding.title, finding.finding);
+    same->remedy += fmt::format(" Or: {}", finding.remedy);
+  }
+  sortFindings(kept);
+  return kept;
+}
 
 std::string withSeconds(std::string_view sentence) {
   constexpr std::string_view kUnit = " ms";

@@ -56,6 +56,24 @@ TEST(Findings, OfOneRankStayApartAndSoDoOtherPlacesOfTheCode) {
   EXPECT_EQ(groups[2].whom, "rank 0");
 }
 
+TEST(Findings, OfTwoRulesAboutTheSameEventsAreOneWithBothRemedies) {
+  std::vector<Finding> findings = {finding("little_used", 0, "it worked 16 %", 6'330),
+                                   finding("launches", 0, "it was idle", 6'320),
+                                   finding("launches", 0, "others", 6'310)};
+  for (Finding& one : findings) {
+    one.title = one.rule;
+    one.remedy = "See " + one.rule + ".";
+  }
+  findings[0].evidence = findings[1].evidence = {"kernel 152"};
+  findings[2].evidence = {"kernel 7"};
+  const auto folded = foldSame(findings);
+  ASSERT_EQ(folded.size(), 2u);
+  EXPECT_EQ(folded[0].rule, "launches");
+  EXPECT_EQ(folded[0].gain, Duration(6'320));
+  EXPECT_EQ(folded[0].finding, "it was idle; also \"little_used\": it worked 16 %");
+  EXPECT_EQ(folded[0].remedy, "See launches. Or: See little_used.");
+}
+
 TEST(Findings, OfProcessesWithoutRanksNameThemWhenThereAreSeveral) {
   const std::vector<Finding> findings = {finding("idle", {}, "device 0 was idle for 5 ms", 5)};
   EXPECT_EQ(groupFindings(findings, 2).at(0).whom, "process 4000");
