@@ -284,6 +284,9 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
   if (!devices.ok()) return devices.error();
   advice.smallBelow = smallGain(devices.value());
   advice.findings = foldSame(groupFindings(std::move(advice.findings), countProcesses(devices.value())));
+  std::erase_if(advice.quiet, [&](const std::string& title) {
+    return std::ranges::find(advice.findings, title, &Finding::title) != advice.findings.end();
+  });
   for (Finding& one : advice.findings) {
     one.finding = withSeconds(one.finding);
     one.arithmetic = withSeconds(one.arithmetic);

@@ -46,7 +46,7 @@ struct Advice {
   Duration smallBelow;                  // 0.5 % of the longest span of a device
   std::optional<Interval> steps;        // where the run's steps are looked at apart from what lies outside them
   std::vector<Abstention> abstentions;  // rules whose data is missing
-  std::vector<std::string> quiet;       // titles of the rules that looked and found nothing
+  std::vector<std::string> quiet;       // titles of the rules that looked and found nothing, outside the steps either
 };
 
 // What a user's rule may take; one that takes more is stopped and abstains. Ours are not limited.
