@@ -75,7 +75,6 @@ class FindingReader {
     one.rule = m_rule.name;
     one.title = m_rule.title;
     one.remedy = textAt(m_row, m_remedy);
-    if (one.remedy.empty()) one.remedy = m_rule.remedy;
     one.rank = integerAt(m_row, m_rank);
     one.pid = integerAt(m_row, m_pid);
     one.finding = m_row.text(m_finding);
@@ -99,13 +98,36 @@ struct Scope {
   Filter filter;
   std::optional<Interval> steps;
   bool isOutsideSteps = false;
+  bool isWithoutTorch = false;
 };
+
+// Whether it is known that what ran kernels is no Python and uses nothing of PyTorch.
+Result<bool> isWithoutTorch(Trace& trace) {
+  auto rows = trace.query(
+      "SELECT EXISTS (SELECT 1 FROM main.kernel) AND NOT EXISTS (SELECT 1 FROM operator)"
+      " AND NOT EXISTS (SELECT 1 FROM python_call)"
+      " AND NOT EXISTS (SELECT 1 FROM main.process p JOIN main.string n ON n.id = p.program_id"
+      "  WHERE n.text GLOB '[0-9]*' OR n.text = '' OR n.text LIKE 'process %' OR n.text LIKE '%python%' OR n.text LIKE "
+      "'%torch%')"
+      " AND NOT EXISTS (SELECT 1 FROM main.string WHERE text LIKE '%at::native::%' OR text LIKE 'aten::%')");
+  if (!rows.ok()) return rows.error();
+  const bool isWithout = rows.value().next() && rows.value().integer(0) != 0;
+  if (const Status status = rows.value().status(); !status.ok()) return status.error();
+  return isWithout;
+}
 
 // Times that every trace lies within are no limit.
 Filter within(Filter filter, TimePoint from, TimePoint to) {
   if (from > kAllTime.start) filter.from = from;
   if (to < kAllTime.end) filter.to = to;
   return filter;
+}
+
+// `own`: that of the rule's row.
+std::string remedyOf(const RuleFile& rule, const Scope& scope, std::string own) {
+  if (scope.isOutsideSteps && !rule.remedyOutside.empty()) return rule.remedyOutside;
+  if (!own.empty()) return own;
+  return scope.isWithoutTorch && !rule.remedyWithoutTorch.empty() ? rule.remedyWithoutTorch : rule.remedy;
 }
 
 void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLimits& limits, Advice& advice) {
@@ -151,7 +173,7 @@ void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLim
   for (Finding& one : found) {
     if (isKnown && !one.gain) continue;  // without a gain it says nothing more than that of the steps
     one.isOutsideSteps = scope.isOutsideSteps;
-    if (scope.isOutsideSteps && !rule.remedyOutside.empty()) one.remedy = rule.remedyOutside;
+    one.remedy = remedyOf(rule, scope, std::move(one.remedy));
     // A place that stands for many ranges is no range to ask for.
     const auto known = trace.findText(one.range);
     if (!one.range.empty() && (!known.ok() || !known.value())) one.range.clear();
@@ -246,12 +268,14 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
     if (!steps.ok()) return steps.error();
     advice.steps = steps.value();
   }
-  std::vector<Scope> scopes{{filter, advice.steps, false}};
+  const auto withoutTorch = isWithoutTorch(trace);
+  if (!withoutTorch.ok()) return withoutTorch.error();
+  std::vector<Scope> scopes{{filter, advice.steps, false, withoutTorch.value()}};
   if (advice.steps && advice.steps->start > kAllTime.start) {
-    scopes.push_back({within(filter, kAllTime.start, advice.steps->start), advice.steps, true});
+    scopes.push_back({within(filter, kAllTime.start, advice.steps->start), advice.steps, true, withoutTorch.value()});
   }
   if (advice.steps && advice.steps->end < kAllTime.end) {
-    scopes.push_back({within(filter, advice.steps->end, kAllTime.end), advice.steps, true});
+    scopes.push_back({within(filter, advice.steps->end, kAllTime.end), advice.steps, true, withoutTorch.value()});
   }
   for (const Scope& scope : scopes) {
     for (const RuleFile& rule : rules.value()) apply(trace, rule, scope, limits, advice);
@@ -259,7 +283,14 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
   auto devices = breakDown(trace, filter);
   if (!devices.ok()) return devices.error();
   advice.smallBelow = smallGain(devices.value());
-  advice.findings = groupFindings(std::move(advice.findings), countProcesses(devices.value()));
+  advice.findings = foldSame(groupFindings(std::move(advice.findings), countProcesses(devices.value())));
+  std::erase_if(advice.quiet, [&](const std::string& title) {
+    return std::ranges::find(advice.findings, title, &Finding::title) != advice.findings.end();
+  });
+  for (Finding& one : advice.findings) {
+    one.finding = withSeconds(one.finding);
+    one.arithmetic = withSeconds(one.arithmetic);
+  }
   const auto isSmall = [&](const Finding& one) { return one.gain && *one.gain < advice.smallBelow; };
   std::ranges::copy_if(advice.findings, std::back_inserter(advice.small), isSmall);
   std::erase_if(advice.findings, isSmall);

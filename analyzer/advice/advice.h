@@ -24,7 +24,7 @@ struct Finding {
   std::string whom;            // "rank 3", "ranks 0-3", "process 4711"; "" when it is about the only process, or all
   std::string finding;         // a sentence with the numbers
   std::optional<Duration>
-      gain;  // at most what a remedy saves, over the part of the trace that was asked for; none: not estimated
+      gain;  // an upper bound of what the remedy saves, over the part of the trace that was asked for; none: not known
   std::optional<Duration> leastGain;  // of the other ranks, where there are several
   std::string arithmetic;             // how the gain was computed
   std::string remedy;                 // what to do
@@ -46,7 +46,7 @@ struct Advice {
   Duration smallBelow;                  // 0.5 % of the longest span of a device
   std::optional<Interval> steps;        // where the run's steps are looked at apart from what lies outside them
   std::vector<Abstention> abstentions;  // rules whose data is missing
-  std::vector<std::string> quiet;       // titles of the rules that looked and found nothing
+  std::vector<std::string> quiet;       // titles of the rules that looked and found nothing, outside the steps either
 };
 
 // What a user's rule may take; one that takes more is stopped and abstains. Ours are not limited.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -16,6 +17,12 @@ namespace plumb {
 namespace {
 
 bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// Begins or ends a quotation: no apostrophe.
+bool isQuote(std::string_view sentence, size_t i) {
+  const auto isInWord = [&](size_t at) { return std::isalnum(static_cast<unsigned char>(sentence[at])) != 0; };
+  return sentence[i] == '\'' && !(i > 0 && isInWord(i - 1) && i + 1 < sentence.size() && isInWord(i + 1));
+}
 
 // What follows a semicolon explains what one says of one rank.
 std::string_view firstClause(std::string_view sentence) { return sentence.substr(0, sentence.find(';')); }
@@ -36,6 +43,14 @@ bool concerns(const Finding& group, const Finding& finding) {
   return true;  // it is about all of them already
 }
 
+bool areSame(const Finding& one, const Finding& other) {
+  constexpr double kLeastShare = 0.98;
+  if (one.rule == other.rule || !one.gain || !other.gain || one.evidence.empty()) return false;
+  const int64_t less = std::min(one.gain->ns(), other.gain->ns()), more = std::max(one.gain->ns(), other.gain->ns());
+  const auto about = [](const Finding& f) { return std::tie(f.ranks, f.pids, f.isOutsideSteps, f.evidence); };
+  return about(one) == about(other) && static_cast<double>(less) >= kLeastShare * static_cast<double>(more);
+}
+
 std::string whomOf(const Finding& finding, size_t processCount) {
   if (!finding.ranks.empty()) {
     return fmt::format("rank{} {}", finding.ranks.size() > 1 ? "s" : "", rankList(finding.ranks));
@@ -46,14 +61,52 @@ std::string whomOf(const Finding& finding, size_t processCount) {
 
 }  // namespace
 
+std::vector<Finding> foldSame(std::vector<Finding> findings) {
+  std::vector<Finding> kept;
+  for (Finding& finding : findings) {
+    const auto same = std::ranges::find_if(kept, [&](const Finding& one) { return areSame(one, finding); });
+    if (same == kept.end()) {
+      kept.push_back(std::move(finding));
+      continue;
+    }
+    if (finding.gain < same->gain) std::swap(finding, *same);
+    same->finding += fmt::format("; also \"{}\": {}", finding.title, finding.finding);
+    same->remedy += fmt::format(" Or: {}", finding.remedy);
+  }
+  sortFindings(kept);
+  return kept;
+}
+
+std::string withSeconds(std::string_view sentence) {
+  constexpr std::string_view kUnit = " ms";
+  constexpr double kMsPerS = 1000;
+  std::string result;
+  bool inQuotes = false;
+  for (size_t i = 0; i < sentence.size();) {
+    if (isQuote(sentence, i)) inQuotes = !inQuotes;
+    size_t end = i;
+    while (end < sentence.size() && (isDigit(sentence[end]) || (end > i && sentence[end] == '.'))) ++end;
+    double ms = 0;
+    const bool isTime = !inQuotes && end > i && sentence.substr(end).starts_with(kUnit) &&
+                        std::from_chars(sentence.data() + i, sentence.data() + end, ms).ptr == sentence.data() + end;
+    if (isTime && ms >= kMsPerS) {
+      result += fmt::format("{:.3f} s", ms / kMsPerS);
+      i = end + kUnit.size();
+    } else {
+      end = std::max(end, i + 1);
+      result += sentence.substr(i, end - i);
+      i = end;
+    }
+  }
+  return result;
+}
+
 std::string wordsOf(std::string_view sentence) {
   std::string words;
   bool inQuotes = false, inNumber = false;
   for (size_t i = 0; i < sentence.size(); ++i) {
     const char c = sentence[i];
-    const bool isApostrophe = i > 0 && std::isalnum(static_cast<unsigned char>(sentence[i - 1])) != 0 &&
-                              i + 1 < sentence.size() && std::isalnum(static_cast<unsigned char>(sentence[i + 1])) != 0;
-    if (c == '\'' && !isApostrophe) inQuotes = !inQuotes;
+    if (isQuote(sentence, i)) inQuotes = !inQuotes;
     const bool isNumber =
         !inQuotes && (isDigit(c) || (inNumber && c == '.' && i + 1 < sentence.size() && isDigit(sentence[i + 1])));
     if (isNumber && !inNumber) words += '#';

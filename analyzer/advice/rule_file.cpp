@@ -39,7 +39,8 @@ Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::st
   rule.name = name;
   rule.sql = text;
   rule.origin = origin;
-  constexpr std::string_view kRemedy = "remedy: ", kOutside = "remedy outside the steps: ";
+  constexpr std::string_view kRemedy = "remedy: ", kOutside = "remedy outside the steps: ",
+                             kWithoutTorch = "remedy without torch: ";
   std::string* remedy = nullptr;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -57,6 +58,9 @@ Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::st
     } else if (line.starts_with(kOutside)) {
       rule.remedyOutside = line.substr(kOutside.size());
       remedy = &rule.remedyOutside;
+    } else if (line.starts_with(kWithoutTorch)) {
+      rule.remedyWithoutTorch = line.substr(kWithoutTorch.size());
+      remedy = &rule.remedyWithoutTorch;
     } else if (remedy && continues) {
       *remedy += ' ';
       *remedy += line;

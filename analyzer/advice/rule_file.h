@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rule as a file. Head, after an SPDX line: title; what it looks for; `-- remedy: …` (may go on in following lines
-// that begin with `--   `), and where it differs `-- remedy outside the steps: …`; then one SQL statement that may use
+// that begin with `--   `), and where it differs `-- remedy outside the steps: …`,
+// `-- remedy without torch: …`; then one SQL statement that may use
 // :rank, :step, :range, :from_ns, :to_ns, the views, the analyses and the reports (report_NAME). Its columns, by name,
 // in any order, all but finding optional:
 //   finding     a sentence with the numbers; a row without it is ignored
-//   gain_ns     at most what the remedy saves      arithmetic  how that was computed
+//   gain_ns     an upper bound of what it saves    arithmetic  how that was computed
 //   rank, pid   whom it concerns                   start_ns, end_ns  where it can be seen
 //   remedy      in place of the head's
 //   evidence    rows of the trace, "kernel 17, api_call 4"
@@ -22,9 +23,10 @@ namespace plumb {
 
 struct RuleFile {
   std::string name, title, question, remedy, sql;
-  std::string remedyOutside;  // of what lies outside the steps; "": the same
-  std::string origin;         // path, or "built in"
-  std::string problem;        // why it cannot be used, a sentence for the user; else empty. Then the title is the name
+  std::string remedyOutside;       // of what lies outside the steps; "": the same
+  std::string remedyWithoutTorch;  // of programs that are no Python; "": the same
+  std::string origin;              // path, or "built in"
+  std::string problem;  // why it cannot be used, a sentence for the user; else empty. Then the title is the name
   [[nodiscard]] bool isBuiltIn() const { return origin == "built in"; }
 };
 

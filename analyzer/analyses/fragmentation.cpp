@@ -113,7 +113,9 @@ class Moments {
     if (m_isKnown) now.reservedBytes = reserved;
     m_end = now;
     if (!m_isKnown) return;
-    if (!m_mostReserved || reserved > *m_mostReserved->reservedBytes) {
+    // What is handed out later without reserving more was only cached before.
+    if (!m_mostReserved || std::pair(reserved, now.allocatedBytes) >
+                               std::pair(*m_mostReserved->reservedBytes, m_mostReserved->allocatedBytes)) {
       now.what = "most reserved";
       m_mostReserved = now;
     }

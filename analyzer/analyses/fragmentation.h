@@ -24,7 +24,7 @@ enum class ReservedSource : uint8_t {
 [[nodiscard]] std::string_view nameOf(ReservedSource source);
 
 struct FragmentationMoment {
-  const char* what = "";  // "most reserved" "most cached" "end"
+  const char* what = "";  // "most reserved" (and then most allocated) "most cached" "end"
   TimePoint time;
   std::optional<int64_t> reservedBytes;
   int64_t allocatedBytes = 0;

@@ -175,8 +175,12 @@ std::vector<std::pair<std::string, std::vector<std::string>>> byReason(const std
 }
 
 void printAdvice(const Advice& advice) {
-  if (advice.findings.empty()) fmt::print("No rule found anything{}.\n", advice.small.empty() ? "" : " large");
-  if (advice.steps) {
+  if (advice.findings.empty()) {
+    fmt::print("No rule found anything{}{}.\n", advice.small.empty() ? "" : " large",
+               advice.steps ? fmt::format(", neither in the steps ({} of the recording) nor outside them",
+                                          stepsText(*advice.steps))
+                            : std::string());
+  } else if (advice.steps) {
     fmt::print("Findings of the steps ({} of the recording); those outside them come last.\n\n",
                stepsText(*advice.steps));
   }
@@ -205,8 +209,10 @@ void printAdvice(const Advice& advice) {
       fmt::print("  because {}: {}\n", escaped(reason), escaped(fmt::format("{}", fmt::join(titles, "; "))));
     }
   }
-  if (!advice.quiet.empty())
-    fmt::print("Looked for and not found: {}\n", escaped(fmt::format("{}", fmt::join(advice.quiet, "; "))));
+  if (!advice.quiet.empty()) {
+    fmt::print("Looked for and not found, or less than 0.5 % of the run: {}\n",
+               escaped(fmt::format("{}", fmt::join(advice.quiet, "; "))));
+  }
 }
 
 // Adds to a value that is NULL why the first report or analysis in its SQL that says so has no rows.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Calls that wait for the device
--- cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize … without which the device would have been idle for more than 1 % of its span less, unless they are one place of Hidden synchronization; costs as in report synchronizations
+-- cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize … without which the device would have been idle for more than 0.5 % of its span less, unless they are one place of Hidden synchronization; costs as in report synchronizations
 -- remedy: Remove the call, or wait for the one event that is needed, as late as possible; let the device queue
 --   work ahead meanwhile.
 WITH device AS (
@@ -27,7 +27,7 @@ SELECT c.rank AS rank, c.pid AS pid,
        s.in_range AS range, NULL AS cannot_say
 FROM call c JOIN site s ON s.pid = c.pid AND s.rank IS c.rank AND s.api IS c.api AND s.place = 1
      JOIN wait w ON w.pid = c.pid AND w.rank IS c.rank AND w.api IS c.api AND w.place = 1
-WHERE c.gain_ns > 0.01 * c.span_ns AND NOT (s.waits >= 5 AND s.avoidable_ns > 0.03 * c.span_ns AND s.avoidable_ns > 0.8 * c.gain_ns)  -- that is Hidden synchronization
+WHERE c.gain_ns > 0.005 * c.span_ns AND NOT (s.waits >= 5 AND s.avoidable_ns > 0.005 * c.span_ns AND s.avoidable_ns > 0.8 * c.gain_ns)  -- that is Hidden synchronization
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
 WHERE NOT EXISTS (SELECT 1 FROM main.api_call) AND NOT EXISTS (SELECT 1 FROM main.synchronization)

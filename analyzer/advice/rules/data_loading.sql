@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The device waits for data
--- Idle time while the host was in a data-loading range, more than 2 % of the span
+-- Idle time while the host was in a data-loading range, more than 0.5 % of the span
 -- remedy: More loader workers, larger prefetch_factor, persistent_workers=True, decoding on the GPU, or faster storage.
+-- remedy without torch: Load in more threads and further ahead, decode on the GPU, or use faster storage.
 WITH loading AS (
   SELECT rank, pid, device, sum(idle_ns) AS idle_ns, max(gaps) AS gaps FROM report_idle(:rank, :step, :range, :from_ns, :to_ns, 'cause')
   WHERE cause = 'data_loading' GROUP BY rank, pid, device),
@@ -20,7 +21,7 @@ SELECT i.rank AS rank, i.pid AS pid,
 FROM loading i JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = i.pid AND b.rank IS i.rank AND b.device = i.device
      LEFT JOIN gap g ON g.pid = i.pid AND g.rank IS i.rank AND g.device = i.device AND g.place = 1
      LEFT JOIN place p ON p.pid = i.pid AND p.rank IS i.rank AND p.device = i.device AND p.place = 1
-WHERE i.idle_ns > 0.02 * b.span_ns
+WHERE i.idle_ns > 0.005 * b.span_ns
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown)
 UNION ALL

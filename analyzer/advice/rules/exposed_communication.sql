@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Communication that nothing covers
--- Transfers during which a device does not compute, more than 3 % of its span; waits for late or missing ranks, where they can be told, are not counted: see Kernels that wait for a late rank, One rank makes the others wait, A rank never came to a collective
+-- Transfers during which a device does not compute, more than 0.5 % of its span; waits for late or missing ranks, where they can be told, are not counted: see Kernels that wait for a late rank, One rank makes the others wait, A rank never came to a collective
 -- remedy: Put communication on a stream of its own and start it as soon as its data is ready, use larger buckets, or give each rank more work.
 WITH part AS (
   SELECT *, CASE WHEN operation = 'AllReduce' THEN 'reduce' WHEN operation IN ('AllGather', 'ReduceScatter') THEN 'shard'
@@ -14,7 +14,7 @@ family AS (
 longest AS (
   SELECT rank, pid, device, family, longest_kernel_id, start_ns, end_ns, row_number() OVER (PARTITION BY rank, pid, device, family ORDER BY exposed_ns DESC) AS place FROM part),
 whole AS (
-  SELECT rank, pid, device, sum(hidden_ns) AS hidden_ns, sum(missing_ns) AS missing_ns FROM family GROUP BY rank, pid, device)
+  SELECT rank, pid, device, sum(missing_ns) AS missing_ns FROM family GROUP BY rank, pid, device)
 SELECT f.rank AS rank, f.pid AS pid,
        printf('device %d ran %d kernels of %s for %.2f ms (%.1f %% of its span of %.2f ms) while nothing computed%s%s%s%s', f.device, f.kernels, replace(f.operations, ',', ', '),
               f.exposed_ns / 1e6, 100.0 * f.exposed_ns / b.span_ns, b.span_ns / 1e6,
@@ -35,6 +35,6 @@ SELECT f.rank AS rank, f.pid AS pid,
 FROM family f JOIN whole w ON w.pid = f.pid AND w.rank IS f.rank AND w.device = f.device
      JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = f.pid AND b.rank IS f.rank AND b.device = f.device
      JOIN longest l ON l.pid = f.pid AND l.rank IS f.rank AND l.device = f.device AND l.family = f.family AND l.place = 1
-WHERE w.hidden_ns > 0.03 * (b.span_ns - w.missing_ns) AND f.hidden_ns > 0.01 * b.span_ns
+WHERE f.hidden_ns > 0.005 * (b.span_ns - w.missing_ns)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);

@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The allocator holds memory that it cannot hand out
--- More than 20 % of the reserved memory, and more than 64 MiB, is cached at the moment when most is reserved
+-- More than 20 % of the reserved memory, and more than 64 MiB, is cached even when, while most is reserved, most of it is handed out
 -- remedy: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (or max_split_size_mb), constant batch shapes, and
 --   torch.cuda.empty_cache() only between phases.
+-- remedy without torch: Ask for constant sizes, free what is cached only between phases, or let the allocator grow its
+--   segments (virtual memory management).
 SELECT rank, pid,
-       printf('%.2f GiB of %.2f GiB reserved were not handed out (%.1f %%)%s', cached_bytes / 1073741824.0, reserved_bytes / 1073741824.0, cached_pct,
+       printf('of %.2f GiB reserved at the peak at least %.2f GiB were never handed out (%.1f %%)%s', reserved_bytes / 1073741824.0, cached_bytes / 1073741824.0, cached_pct,
               iif(largest_free_bytes >= 1048576, printf('; the largest free block is %.1f MiB', largest_free_bytes / 1048576.0), '')) AS finding,
        NULL AS gain_ns, printf('%.2f GiB of memory, no time', cached_bytes / 1073741824.0) AS arithmetic, time_ns AS start_ns, time_ns AS end_ns,
        (SELECT 'allocation ' || a.id FROM main.process p JOIN main.allocation a ON a.process_id = p.id

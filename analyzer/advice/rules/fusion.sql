@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Memory-bound kernels that fusion would help
--- Memory-bound kernels that take more than 10 % of a device's compute time
+-- Memory-bound kernels whose half takes more than 0.5 % of a device's span
 -- remedy: Fuse pointwise chains and normalizations (torch.compile, Triton, apex), so that intermediate results stay in
 --   registers.
+-- remedy without torch: Fuse elementwise chains and normalizations into one kernel or into the product before them, so that
+--   intermediate results stay in registers.
 WITH slow AS (
   SELECT rank, pid, device, name, operation, calls, total_ns, row_number() OVER (PARTITION BY rank, pid, device ORDER BY total_ns DESC) AS place
   FROM report_roofline(:rank, :step, :range, :from_ns, :to_ns) WHERE verdict = 'memory-bound'),
@@ -14,11 +16,11 @@ longest AS (  -- call of the largest of them
 SELECT s.rank AS rank, s.pid AS pid,
        printf('%d calls of memory-bound kernels take %.2f ms; the largest: %s', sum(s.calls), sum(s.total_ns) / 1e6,
               group_concat(CASE WHEN s.place <= 3 THEN coalesce(s.name, s.operation) END, ', ')) AS finding,
-       CAST(sum(s.total_ns) / 2 AS INTEGER) AS gain_ns, printf('half of %.2f ms, if pairs of them read and wrote once', sum(s.total_ns) / 1e6) AS arithmetic,
+       CAST(sum(s.total_ns) / 2 AS INTEGER) AS gain_ns, printf('half of %.2f ms: fused in pairs, each pair reads and writes once', sum(s.total_ns) / 1e6) AS arithmetic,
        k.start_ns AS start_ns, k.start_ns + k.duration_ns AS end_ns, 'kernel ' || k.id AS evidence, NULL AS cannot_say
 FROM slow s JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = s.pid AND b.rank IS s.rank AND b.device = s.device
      LEFT JOIN longest k ON k.pid = s.pid AND k.rank IS s.rank
-GROUP BY s.rank, s.pid, s.device HAVING sum(s.calls) > 1 AND sum(s.total_ns) > 0.1 * b.compute_ns
+GROUP BY s.rank, s.pid, s.device HAVING sum(s.calls) > 1 AND sum(s.total_ns) / 2 > 0.005 * b.span_ns
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no kernel has known bytes and a memory roof (`plumb calibrate` measures roofs)'
 WHERE NOT EXISTS (SELECT 1 FROM report_roofline WHERE memory_roof_pct IS NOT NULL);

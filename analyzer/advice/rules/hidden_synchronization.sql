@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Hidden synchronization in the step
--- Places of the code (a range or operator) that wait for the device at least 5 times (reading the loss, .item(), .cpu(), nonzero, a blocking copy): what the device would gain without the waits is more than 3 % of its span, or the waits take more than 10 % of the range's time and it is more than 0.5 % of that; the three that cost most on each rank; costs as in report synchronizations
+-- Places of the code (a range or operator) that wait for the device at least 5 times (reading the loss, .item(), .cpu(), nonzero, a blocking copy): what the device would gain without the waits is more than 0.5 % of its span, or the waits take more than 10 % of the range's time and it is more than 0.5 % of that; the three that cost most on each rank; costs as in report synchronizations
 -- remedy: Read values every N steps only, keep them on the device (loss.detach()), copy with non_blocking=True and read
 --   later, use torch.where in place of boolean indexing.
+-- remedy without torch: Read values every N steps only, or keep them on the device; copy asynchronously to pinned memory
+--   and read later; choose on the device, by a mask, in place of fetching what decides.
 WITH device AS (
   SELECT rank, pid, sum(span_ns) AS span_ns, sum(idle_ns) AS idle_ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
 wait AS (
@@ -22,7 +24,7 @@ cost AS (
   FROM site s JOIN device d ON d.pid = s.pid AND d.rank IS s.rank LEFT JOIN ranges r ON r.pid = s.pid AND r.rank IS s.rank AND r.name = s.in_range),
 chosen AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY gain_ns DESC) AS place FROM cost
-  WHERE gain_ns > 0.03 * span_ns OR (total_ns > 0.1 * range_ns AND gain_ns > 0.005 * range_ns))
+  WHERE gain_ns > 0.005 * span_ns OR (total_ns > 0.1 * range_ns AND gain_ns > 0.005 * range_ns))
 SELECT t.rank AS rank, t.pid AS pid,
        printf('waits for the device%s held the host for %.2f ms, most of it ''%s'', %d times, %.2f ms; they left the device idle for %.2f ms, and for %.2f ms more while the host made the next work ready',
               coalesce(' in ''' || coalesce(t.op, t.in_range) || '''', ''), t.total_ns / 1e6, coalesce(c.api, 'a wait'), c.waits, c.total_ns / 1e6, t.gpu_idle_ns / 1e6, t.exposed_host_ns / 1e6) AS finding,

@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The device waits for launches
--- More than 10 % of the device's span is idle because the host launched the next work too late (report idle: launch_bound, and unknown where nothing is recorded of the launching thread); what a wait for the device before it explains is not counted here
+-- More than 0.5 % of the device's span is idle because the host launched the next work too late (report idle: launch_bound, and unknown where nothing is recorded of the launching thread); what a wait for the device before it explains is not counted here
 -- remedy: Capture the step in a CUDA graph (torch.compile(mode="reduce-overhead")), fuse small kernels (torch.compile), use
 --   a larger batch, keep the launching thread free of Python work and of making data that the device could make.
+-- remedy without torch: Capture the step in a CUDA graph, fuse small kernels, use a larger batch, keep the launching
+--   thread free of other work and of making data that the device could make.
 -- remedy outside the steps: See what the host does there (ranges, Python stacks, `plumb report os_calls FILE`): reading
 --   files, making weights, compiling; cache it, do it on the device, or in several threads.
 WITH waited AS (
@@ -22,17 +24,18 @@ gap AS (
          row_number() OVER (PARTITION BY rank, pid, device ORDER BY launch_bound_ns + unknown_ns DESC) AS place
   FROM analysis_idle_gaps(:rank, :step, :range, :from_ns, :to_ns) WHERE cause = 'launch_bound' OR evidence LIKE 'nothing is recorded of the launching thread%')
 SELECT l.rank AS rank, l.pid AS pid,
-       printf('device %d was idle for %.2f ms (%.1f %% of its span) in up to %d gaps because its next work had not been launched yet%s%s', l.device,
-              l.gain_ns / 1e6, 100.0 * l.gain_ns / b.span_ns, l.gaps,
-              iif(p.host_range IS NULL, '', printf('; most of all such gaps, %.2f ms, while the host was in ''%s''', p.idle_ns / 1e6, p.host_range)),
-              iif(l.unrecorded_ns > 0.1 * l.idle_ns, printf('; what the host did in %.2f ms of them was not recorded: ranges or Python stacks would say it', l.unrecorded_ns / 1e6), '')) AS finding,
+       printf('device %d was idle for %.2f ms (%.1f %% of its span) in up to %d gap%s because its next work had not been launched yet%s%s%s', l.device,
+              l.idle_ns / 1e6, 100.0 * l.idle_ns / b.span_ns, l.gaps, iif(l.gaps = 1, '', 's'),
+              iif(p.host_range IS NULL, '', printf(', in %.2f ms of that while the host was in ''%s''', p.idle_ns / 1e6, p.host_range)),
+              iif(l.waited_ns > 0, printf('; waits for the device explain up to %.2f ms of it, which leaves %.2f ms', l.waited_ns / 1e6, l.gain_ns / 1e6), ''),
+              iif(l.unrecorded_ns > 0.1 * l.idle_ns, printf('; what the host did in %.2f ms of it was not recorded: ranges or Python stacks would say it', l.unrecorded_ns / 1e6), '')) AS finding,
        l.gain_ns AS gain_ns,
-       iif(l.waited_ns > 0, printf('%.2f ms of gaps - %.2f ms of them at most that waits for the device explain', l.idle_ns / 1e6, l.waited_ns / 1e6), printf('these gaps: %.2f ms', l.idle_ns / 1e6)) AS arithmetic,
+       iif(l.waited_ns > 0, printf('%.2f ms of gaps - the %.2f ms that waits for the device explain', l.idle_ns / 1e6, l.waited_ns / 1e6), printf('these gaps: %.2f ms', l.idle_ns / 1e6)) AS arithmetic,
        g.start_ns AS start_ns, g.end_ns AS end_ns, g.evidence AS evidence, p.host_range AS range, NULL AS cannot_say
 FROM cost l JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = l.pid AND b.rank IS l.rank AND b.device = l.device
      LEFT JOIN place p ON p.pid = l.pid AND p.rank IS l.rank AND p.device = l.device AND p.place = 1 AND p.idle_ns > 0.05 * l.idle_ns
      LEFT JOIN gap g ON g.pid = l.pid AND g.rank IS l.rank AND g.device = l.device AND g.place = 1
-WHERE l.gain_ns > 0.1 * b.span_ns
+WHERE l.gain_ns > 0.005 * b.span_ns
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no API calls were recorded, so it is not known when work was launched'
 WHERE NOT EXISTS (SELECT 1 FROM main.api_call)

@@ -3,9 +3,8 @@
 -- cudaMemcpyAsync from or to pageable memory, which makes the host wait, is slower and cannot overlap
 -- remedy: Allocate the host side with cudaMallocHost / cudaHostAlloc (PyTorch: DataLoader(pin_memory=True),
 --   tensor.pin_memory()) and copy with non_blocking=True.
-WITH device AS (
-  SELECT rank, pid, max(span_ns) AS span_ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
-place AS (
+-- remedy without torch: Allocate the host side with cudaMallocHost / cudaHostAlloc.
+WITH place AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY blocked_ns DESC) AS place
   FROM analysis_blocking_calls(:rank, :step, :range, :from_ns, :to_ns) WHERE kind = 'pageable copy'),
 pinned AS (  -- what copies of pinned memory reached, 1: to the device, 2: from it
@@ -22,11 +21,11 @@ SELECT b.rank AS rank, b.pid AS pid,
        printf('%d asynchronous copies (%.1f MiB) used pageable memory: each call blocked its thread, %.2f ms in all, in %.2f ms of which the device did nothing and in %.2f ms nothing but copies and sets%s',
               b.calls, b.bytes / 1048576.0, b.blocked_ns / 1e6, b.idle_ns / 1e6, b.copying_ns / 1e6,
               iif(b.in_range IS NULL, '', printf('; most of it in ''%s'': %.2f ms', b.in_range, b.most_ns / 1e6))) AS finding,
-       iif(b.faster_ns IS NULL AND b.copying_ns > b.idle_ns AND b.copying_ns > 0.01 * d.span_ns, NULL, b.idle_ns + coalesce(b.faster_ns, 0)) AS gain_ns,
+       b.idle_ns + coalesce(b.faster_ns, b.copying_ns) AS gain_ns,
        printf('the device''s idle time inside the calls: %.2f ms', b.idle_ns / 1e6)
-         || iif(b.faster_ns IS NULL, iif(b.copying_ns > b.idle_ns, printf('; how much of the %.2f ms of copying pinned memory saves cannot be said, because no copy of pinned memory of 1 MiB or more was recorded', b.copying_ns / 1e6), ''),
+         || iif(b.faster_ns IS NULL, iif(b.copying_ns > 0, printf(' + less than all of %.2f ms of copying; how much of it pinned memory saves cannot be said, because no copy of pinned memory of 1 MiB or more was recorded', b.copying_ns / 1e6), ''),
                 printf(' + %.2f ms of copying less the time that the bytes take at the %.1f GB/s that a copy of pinned memory reached: %.2f ms', b.copying_ns / 1e6, b.best / 1e9, b.faster_ns / 1e6)) AS arithmetic,
        b.start_ns AS start_ns, b.end_ns AS end_ns, 'memory_copy ' || b.first_id || iif(b.last_id > b.first_id, ', memory_copy ' || b.last_id, '') AS evidence, b.in_range AS range, NULL AS cannot_say
-FROM blocking b JOIN device d ON d.pid = b.pid AND d.rank IS b.rank
+FROM blocking b
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no copies were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.memory_copy);

@@ -3,6 +3,7 @@
 -- cudaMemcpy and the like, which block the host until the copy is done
 -- remedy: Use cudaMemcpyAsync with pinned memory on a stream and synchronize once, where the data is needed
 --   (PyTorch: .to(device, non_blocking=True)).
+-- remedy without torch: Use cudaMemcpyAsync with pinned memory on a stream and synchronize once, where the data is needed.
 WITH place AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY blocked_ns DESC) AS place
   FROM analysis_blocking_calls(:rank, :step, :range, :from_ns, :to_ns) WHERE kind = 'synchronous copy'),

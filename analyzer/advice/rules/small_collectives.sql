@@ -14,6 +14,12 @@ small AS (
 compared AS (
   SELECT s.*, (SELECT l.operation || printf(' of %.1f KiB', l.bytes / 1024.0) FROM grouped l WHERE l.bytes >= 4 * s.bytes AND l.busbw = s.best_busbw LIMIT 1) AS best
   FROM small s),
+-- More than a rank spends on them while nothing computes cannot be gained.
+exposed AS (
+  SELECT operation, max(ns) AS ns FROM (SELECT operation, sum(exposed_ns - waiting_ns - missing_ns) AS ns FROM analysis_exposed_communication(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid, operation)
+  GROUP BY operation),
+saved AS (
+  SELECT c.*, time_ns * (1 - busbw / best_busbw) AS faster_ns, coalesce(e.ns, 0) AS exposed_ns FROM compared c LEFT JOIN exposed e ON e.operation = c.operation),
 example AS (
   SELECT operation, bytes, communicator, min(arrival_ns) AS start_ns, max(end_ns) AS end_ns,
          'collective ' || min(collective_id) || ', collective ' || max(collective_id) AS evidence
@@ -21,11 +27,12 @@ example AS (
 SELECT NULL AS rank,
        printf('each rank made %d %s of %.1f KiB in communicator %s: %.2f ms, %.1f µs each (median with waits), at %.3g GB/s where %s reaches %.3g GB/s', per_rank, c.operation,
               c.bytes / 1024.0, c.communicator, time_ns / 1e6, median_ns / 1e3, busbw / 1e9, best, best_busbw / 1e9) AS finding,
-       CAST(time_ns * (1 - busbw / best_busbw) AS INTEGER) AS gain_ns,
-       printf('%.2f ms of %s x (1 - %.3g / %.3g): the same bytes at the bus bandwidth of %s', time_ns / 1e6,
-              iif(is_transfer, 'transfers, waits for late ranks left out', 'kernels, waits for late ranks included'), busbw / 1e9, best_busbw / 1e9, best) AS arithmetic,
+       CAST(min(c.faster_ns, c.exposed_ns) AS INTEGER) AS gain_ns,
+       printf('%.2f ms of %s x (1 - %.3g / %.3g): the same bytes at the bus bandwidth of %s%s', time_ns / 1e6,
+              iif(is_transfer, 'transfers, waits for late ranks left out', 'kernels, waits for late ranks included'), busbw / 1e9, best_busbw / 1e9, best,
+              iif(c.faster_ns > c.exposed_ns, printf('; no more than the %.2f ms of %s while nothing computed', c.exposed_ns / 1e6, c.operation), '')) AS arithmetic,
        e.start_ns AS start_ns, e.end_ns AS end_ns, e.evidence AS evidence, NULL AS cannot_say
-FROM compared c LEFT JOIN example e ON e.operation = c.operation AND e.bytes = c.bytes AND e.communicator = c.communicator WHERE busbw < 0.5 * best_busbw
+FROM saved c LEFT JOIN example e ON e.operation = c.operation AND e.bytes = c.bytes AND e.communicator = c.communicator WHERE busbw < 0.5 * best_busbw
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collectives were recorded (kernels by name have no sizes)'
 WHERE NOT EXISTS (SELECT 1 FROM main.collective)

@@ -2,6 +2,7 @@
 -- Many small kernels
 -- Kernels of less than 10 µs, at least 20 of them launched in ranges of one name, with gaps before them, in which they were queued already or about to be, of more than 10 % of the time that kernels and gaps take together; the three largest of each device
 -- remedy: Fuse them (torch.compile, Triton), capture the step in a CUDA graph, or give each more work (a larger batch).
+-- remedy without torch: Fuse them, capture the step in a CUDA graph, or give each more work (a larger batch).
 WITH small AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid, device ORDER BY gap_ns DESC) AS place
   FROM analysis_small_kernels(:rank, :step, :range, :from_ns, :to_ns) WHERE kernels >= 20 AND gap_ns > 0.1 * (gap_ns + kernel_ns))

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies that nothing covers
--- Time in which a device only copies, more than 3 % of its span; without the set-up: what comes before the first step, or without steps what ranges called setup launched
+-- Time in which a device only copies, more than 0.5 % of its span; without the set-up: what comes before the first step, or without steps what ranges called setup launched
 -- remedy: Copy on a second stream from pinned memory while the step before computes (prefetch the next batch); keep data that
 --   is used every step on the device.
 WITH begin AS (
@@ -26,6 +26,6 @@ SELECT b.rank AS rank, b.pid AS pid,
            printf('all of the exposed copies and sets hidden behind other work: %.2f ms', b.exposed_memory_ns / 1e6)) AS arithmetic,
        l.start_ns AS start_ns, l.start_ns + l.duration_ns AS end_ns, 'memory_copy ' || l.id AS evidence, NULL AS cannot_say
 FROM part b LEFT JOIN main.process p ON p.pid = b.pid AND p.rank IS b.rank LEFT JOIN longest l ON l.process_id = p.id AND l.device = b.device
-WHERE b.span_ns > 0 AND b.exposed_memory_ns > 0.03 * b.span_ns
+WHERE b.span_ns > 0 AND b.exposed_memory_ns > 0.005 * b.span_ns
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);

@@ -254,7 +254,7 @@ void Page::advice() {
     m_out.write(fmt::format(
         "<div class=\"finding\"><b>{}</b>{}<br>{}<br><span class=\"muted\">{}</span><br>{}</div>\n",
         html(finding.title), whomText(finding), html(finding.finding),
-        html(finding.gain ? fmt::format("gain at most {}: {}", cli::formatDuration(*finding.gain), finding.arithmetic)
+        html(finding.gain ? fmt::format("gain: up to {} ({})", cli::formatDuration(*finding.gain), finding.arithmetic)
                           : finding.arithmetic),
         html(finding.remedy)));
   }

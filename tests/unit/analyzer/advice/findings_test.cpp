@@ -29,6 +29,11 @@ TEST(Findings, NumbersDoNotTellSentencesApartButQuotedNamesDo) {
   EXPECT_EQ(wordsOf("12.5. Then"), "#. Then");
 }
 
+TEST(Findings, LongTimesAreInSeconds) {
+  EXPECT_EQ(withSeconds("it waited 12853.75 ms, the others 999.99 ms, in '2000 ms'"),
+            "it waited 12.854 s, the others 999.99 ms, in '2000 ms'");
+}
+
 TEST(Findings, OfSeveralRanksAreOneWithTheLargestGain) {
   const auto groups = groupFindings({finding("idle", 0, "device 0 was idle for 5.1 ms", 5'100),
                                      finding("idle", 2, "device 2 was idle for 7.0 ms", 7'000),
@@ -49,6 +54,24 @@ TEST(Findings, OfOneRankStayApartAndSoDoOtherPlacesOfTheCode) {
                     2);
   ASSERT_EQ(groups.size(), 3u);
   EXPECT_EQ(groups[2].whom, "rank 0");
+}
+
+TEST(Findings, OfTwoRulesAboutTheSameEventsAreOneWithBothRemedies) {
+  std::vector<Finding> findings = {finding("little_used", 0, "it worked 16 %", 6'330),
+                                   finding("launches", 0, "it was idle", 6'320),
+                                   finding("launches", 0, "others", 6'310)};
+  for (Finding& one : findings) {
+    one.title = one.rule;
+    one.remedy = "See " + one.rule + ".";
+  }
+  findings[0].evidence = findings[1].evidence = {"kernel 152"};
+  findings[2].evidence = {"kernel 7"};
+  const auto folded = foldSame(findings);
+  ASSERT_EQ(folded.size(), 2u);
+  EXPECT_EQ(folded[0].rule, "launches");
+  EXPECT_EQ(folded[0].gain, Duration(6'320));
+  EXPECT_EQ(folded[0].finding, "it was idle; also \"little_used\": it worked 16 %");
+  EXPECT_EQ(folded[0].remedy, "See launches. Or: See little_used.");
 }
 
 TEST(Findings, OfProcessesWithoutRanksNameThemWhenThereAreSeveral) {
@@ -118,6 +141,24 @@ TEST(Findings, RemediesFitTheOperation) {
   EXPECT_THAT(remedies[0], HasSubstr("bucket_cap_mb"));
   EXPECT_THAT(remedies[1], HasSubstr("async_op=True"));
   EXPECT_THAT(remedies[2], HasSubstr("set_modules_to_forward_prefetch"));
+}
+
+TEST(Findings, RemediesFitTheProgram) {
+  for (const bool isTorch : {true, false}) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      const Host host{trace, OneRank(trace)};
+      trace.addRange(host.rank.process, host.rank.thread, 0, 50 * 100 * kUs, "loop");
+      for (int64_t i = 0; i < 50; ++i) {
+        host.launch(i * 100 * kUs, i * 100 * kUs + 3 * kUs, 60 * kUs, isTorch ? "at::native::add(int)" : "add");
+      }
+    }
+    const auto finding = findingOf(adviceOn(file), "launch_bound");
+    ASSERT_TRUE(finding);
+    EXPECT_THAT(finding->remedy, HasSubstr("CUDA graph"));
+    EXPECT_EQ(finding->remedy.find("torch") != std::string::npos, isTorch);
+  }
 }
 
 TEST(Findings, WaitingForALateRankIsNotExposedCommunication) {

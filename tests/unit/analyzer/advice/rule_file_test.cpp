@@ -27,6 +27,17 @@ TEST(RuleFile, HeadIsTitleQuestionAndRemedy) {
   EXPECT_EQ(rule.remedy, "Make them faster.");
 }
 
+TEST(RuleFile, RemediesOfOtherPlacesAndProgramsFollow) {
+  const RuleFile rule = valueOf(parseRule("slow",
+                                          "-- Slow\n-- What is slow\n-- remedy: torch.compile\n"
+                                          "-- remedy outside the steps: Cache\n--   it.\n"
+                                          "-- remedy without torch: Fuse it.\nSELECT 1 AS finding;\n",
+                                          "somewhere"));
+  EXPECT_EQ(rule.remedy, "torch.compile");
+  EXPECT_EQ(rule.remedyOutside, "Cache it.");
+  EXPECT_EQ(rule.remedyWithoutTorch, "Fuse it.");
+}
+
 TEST(RuleFile, WithoutRemedyIsAnErrorThatNamesIt) {
   EXPECT_THAT(errorOf(parseRule("slow", "-- A\n-- B\nSELECT 1", "x/slow.sql")), HasSubstr("x/slow.sql"));
 }

@@ -10,8 +10,9 @@ namespace {
 
 using testing::HasSubstr;
 
+// Rank 1 is late; meanwhile rank 0 computes on its other stream for a while.
 void addCollectives(TraceBuilder& trace, int64_t count, int64_t bytes, int64_t periodNs, int64_t transferNs,
-                    int64_t lateNs) {
+                    int64_t lateNs, int64_t coveredNs = 0) {
   for (int64_t i = 0; i < 2; ++i) {
     const OneRank rank(trace, i, 2);
     const int64_t communicator = trace.addCommunicator(rank.process, 7, 2, i);
@@ -33,6 +34,7 @@ void addCollectives(TraceBuilder& trace, int64_t count, int64_t bytes, int64_t p
       trace.addApiCall(rank.process, rank.thread, arrival - 3 * kUs, kUs, "cudaLaunchKernelExC", correlation);
       trace.addKernel(rank.work(arrival, n * periodNs + lateNs + transferNs - arrival, correlation),
                       "ncclDevKernel_AllReduce");
+      if (i == 0 && coveredNs > 0) trace.addKernel(rank.otherWork(arrival, coveredNs), "gemm");
     }
   }
 }
@@ -60,7 +62,20 @@ TEST(Rules, StragglersAreNotCountedAsCommunication) {
   ASSERT_TRUE(straggler);
   EXPECT_EQ(straggler->rank, 1);
   EXPECT_EQ(straggler->gain, Duration(9 * 400 * kUs)) << "the first one's skew is the program's start";
-  EXPECT_EQ(gainOf(advice, "exposed_communication"), -1) << "rank 0 waits; its transfers are 2 % of the span";
+  EXPECT_EQ(gainOf(advice, "exposed_communication"), 10 * 20 * kUs) << "the transfers";
+}
+
+TEST(Rules, AStragglerCostsOnlyTheWaitsThatNothingCovers) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addCollectives(trace, 10, 64 << 20, 1000 * kUs, 20 * kUs, 400 * kUs, 300 * kUs);
+  }
+  const auto straggler = findingOf(adviceOn(file), "stragglers");
+  ASSERT_TRUE(straggler);
+  EXPECT_THAT(straggler->finding, HasSubstr("caused 3.60 ms of waiting"));
+  EXPECT_EQ(straggler->gain, Duration(10 * 100 * kUs));
+  EXPECT_THAT(straggler->arithmetic, HasSubstr("1.00 ms in all while nothing computed there"));
 }
 
 TEST(Rules, AMissingRankIsNamedAndItsWaitIsNotCommunication) {
@@ -81,7 +96,7 @@ TEST(Rules, AMissingRankIsNamedAndItsWaitIsNotCommunication) {
   EXPECT_EQ(missing->gain, Duration(500 * kMs));
   EXPECT_THAT(missing->finding, HasSubstr("rank 1 never came to AllReduce 9"));
   EXPECT_THAT(missing->finding, HasSubstr("rank 0 waited for it up to 500.00 ms"));
-  EXPECT_EQ(gainOf(advice, "exposed_communication"), -1);
+  EXPECT_EQ(gainOf(advice, "exposed_communication"), 9 * 20 * kUs) << "the transfers of the others";
   EXPECT_EQ(gainOf(advice, "stragglers"), -1);
 }
 
@@ -107,6 +122,21 @@ TEST(Rules, SmallCollectives) {
     trace.execute("UPDATE collective SET bytes = 67108864, element_count = 16777216 WHERE sequence >= 35");
   }
   EXPECT_NEAR(static_cast<double>(gainOf(adviceOn(file), "small_collectives")), 35e4 * 16383 / 16384, 1);
+}
+
+TEST(Rules, SmallCollectivesUnderComputeCostLittle) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addCollectives(trace, 40, 4096, 100 * kUs, 10 * kUs, 0, 9 * kUs);  // covered on rank 0 only
+    trace.execute("UPDATE collective SET bytes = 67108864, element_count = 16777216 WHERE sequence >= 35");
+  }
+  Filter first;
+  first.rank = 0;
+  const auto finding = findingOf(adviceOn(file, first), "small_collectives");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->gain, Duration(40 * kUs));
+  EXPECT_THAT(finding->arithmetic, HasSubstr("no more than the 0.04 ms of AllReduce while nothing computed"));
 }
 
 TEST(Rules, SmallCollectivesAloneHaveNothingToBeComparedWith) {

@@ -10,12 +10,12 @@ namespace {
 
 using testing::HasSubstr;
 
-void addProduct(const Host& host, int64_t startNs, const char* type, int64_t n) {
+void addProduct(const Host& host, int64_t startNs, const char* type, int64_t m, int64_t n = 1024) {
   const int64_t correlation = host.trace.newCorrelation();
   host.trace.addLibraryCall({.process = host.rank.process,
                              .thread = host.rank.thread,
                              .startNs = startNs,
-                             .m = 1024,
+                             .m = m,
                              .n = n,
                              .k = 1024,
                              .computeType = type,
@@ -58,6 +58,19 @@ TEST(Rules, Fp32MatrixProductsOfADeviceWithoutRoofs) {
   EXPECT_THAT(reasonOf(adviceOn(file), "fp32_gemms"), HasSubstr("how fast the device is in smaller formats"));
 }
 
+TEST(Rules, Fp32MatrixProductsOfAGpuWithoutRoofsGainLessThanAllOfTheirTime) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addProduct({trace, OneRank(trace)}, 0, "fp32", 512);
+    trace.execute("UPDATE device SET kind = 'gpu', compute_major = 8");
+  }
+  const auto finding = findingOf(adviceOn(file), "fp32_gemms");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->gain, Duration(100 * kUs));
+  EXPECT_THAT(finding->arithmetic, HasSubstr("how much less cannot be said"));
+}
+
 TEST(Rules, MisalignedMatrixProducts) {
   const TraceFile file;
   {
@@ -70,9 +83,18 @@ TEST(Rules, MisalignedMatrixProducts) {
   const auto finding = findingOf(adviceOn(file), "misaligned_gemms");
   ASSERT_TRUE(finding);
   EXPECT_THAT(finding->finding, HasSubstr("2 bf16 matrix products"));
-  EXPECT_THAT(finding->finding, HasSubstr("1024 x 50257 x 1024"));
+  EXPECT_THAT(finding->finding, HasSubstr("m x n x k = 50257 x 1024 x 1024: m = 50257"));
   EXPECT_EQ(finding->gain, std::nullopt);
   EXPECT_THAT(finding->evidence, testing::ElementsAre("library_call 2"));
+}
+
+TEST(Rules, AnOddNumberOfTokensIsNoMisalignment) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addProduct({trace, OneRank(trace)}, 0, "bf16", 3072, 788 + 1);  // no matrix lies along n
+  }
+  EXPECT_FALSE(findingOf(adviceOn(file), "misaligned_gemms"));
 }
 
 TEST(Rules, WithoutAGainTheSetUpIsNotNamedBesideTheSteps) {

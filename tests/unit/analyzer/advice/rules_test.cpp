@@ -175,6 +175,28 @@ TEST(Rules, Fragmentation) {
   EXPECT_THAT(finding->finding, HasSubstr("(50.0 %)"));
 }
 
+TEST(Rules, MemoryThatIsHandedOutLaterWasOnlyCached) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addKernel(rank.work(0, 100), "kernel");
+    const auto add = [&](int64_t startNs, uint64_t address, int64_t bytes, const char* space) {
+      trace.addAllocation({.process = rank.process,
+                           .device = rank.device,
+                           .startNs = startNs,
+                           .address = address,
+                           .bytes = bytes,
+                           .space = space,
+                           .fromPool = std::string(space) == "device"});
+    };
+    add(5, 1 << 20, 1'000'000'000, "reserved");
+    add(6, 1 << 20, 500'000'000, "device");      // half of it, as in the test above,
+    add(7, 600'000'000, 400'000'000, "device");  // and later nearly all of it
+  }
+  EXPECT_EQ(gainOf(adviceOn(file), "fragmentation"), -1);
+}
+
 TEST(Rules, DoNotFailOnTheSampleTrace) {
   const TraceFile file;
   makeSampleTrace(file.path());
