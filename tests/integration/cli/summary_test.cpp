@@ -81,6 +81,44 @@ TEST_F(Cli, OutOfMemoryIsSaidWithWhatWasLive) {
                     HasSubstr("10.00 MiB\n  were live.")));
 }
 
+TEST_F(Cli, AHungRunsRecordingSaysSoBeforeItsTimes) {
+  constexpr int64_t kMs = 1'000'000;
+  {
+    TraceBuilder trace(path("hang.sqlite"));
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      const int64_t process = trace.addRank(rank, 2), thread = trace.addThread(process);
+      const int64_t device = trace.addDevice(process), stream = trace.addStream(process, device, 7);
+      const int64_t communicator = trace.addCommunicator(process, 5, 2, rank, "world");
+      for (int64_t call = 0; call < (rank == 0 ? 2 : 1); ++call) {  // rank 1 never calls the second
+        const int64_t correlation = trace.newCorrelation(), start = (10 + 40 * call) * kMs;
+        trace.addCollective({.process = process,
+                             .thread = thread,
+                             .communicator = communicator,
+                             .startNs = start,
+                             .operation = "AllReduce",
+                             .sequence = call,
+                             .externalId = correlation});
+        trace.addLink(process, correlation, correlation);
+        trace.addKernel({.process = process,
+                         .device = device,
+                         .stream = stream,
+                         .startNs = start,
+                         .durationNs = call == 0 ? kMs : 900 * kMs,
+                         .correlation = correlation},
+                        "ncclDevKernel_AllReduce");
+      }
+    }
+  }
+  const std::string page = plumb({"summary", path("hang.sqlite")}).output;
+  EXPECT_THAT(
+      page,
+      HasSubstr("Stuck collectives  (in what the run hangs)\n"
+                "  The run hangs in AllReduce 1 of world, since 50.00 ms: rank 0 called it and waited 900.0 ms for\n"
+                "  rank 1, which never called it"));
+  EXPECT_THAT(page, HasSubstr("Look at rank 1."));
+  EXPECT_LT(page.find("Stuck collectives"), page.find("GPU time per rank"));
+}
+
 TEST_F(Cli, WhatCannotBeComparedIsExplainedOnce) {
   for (const char* name : {"a.sqlite", "b.sqlite"}) {
     TraceBuilder trace(path(name));
