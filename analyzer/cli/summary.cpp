@@ -12,7 +12,6 @@
 #include "analyzer/analyses/top_kernels.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/progress.h"
-#include "analyzer/cli/shares.h"
 #include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/trace/trace.h"
@@ -24,14 +23,14 @@ constexpr size_t kTopKernels = 10;
 constexpr auto kLeft = TextTable::Align::Left;
 constexpr auto kRight = TextTable::Align::Right;
 
-// A table's cell for each of the parts of a whole: "12.3 ms  45.6 %". The shares add up to 100.0 %.
+// A table's cell for each of the parts of a whole: "12.3 ms  45.6 %", rounded as the reports do.
 void addShares(std::vector<std::string>& row, const std::vector<Duration>& parts) {
-  std::vector<int64_t> values;
-  for (const Duration part : parts) values.push_back(part.ns());
-  const std::vector<int64_t> tenths = sharesInTenths(values);
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const std::string share = tenths.empty() ? "   - %" : fmt::format("{:>2}.{} %", tenths[i] / 10, tenths[i] % 10);
-    row.push_back(fmt::format("{} {}", formatShort(parts[i]), share));
+  Duration whole;
+  for (const Duration part : parts) whole += part;
+  for (const Duration part : parts) {
+    const std::string share =
+        whole.ns() > 0 ? formatPercent(100 * static_cast<double>(part.ns()) / static_cast<double>(whole.ns())) : "- %";
+    row.push_back(fmt::format("{} {:>6}", formatShort(part), share));
   }
 }
 

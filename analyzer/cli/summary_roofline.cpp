@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analyzer/analyses/roofline.h"
-#include "analyzer/cli/shares.h"
 #include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
 
@@ -36,16 +35,15 @@ Totals totalsOf(const std::vector<DeviceRoofline>& devices) {
 
 // "memory-bound 12.3 %, no FLOPs known 87.7 %"
 std::string sharesText(const Totals& totals) {
-  std::vector<int64_t> parts;
-  for (const Duration part : totals.byVerdict) parts.push_back(part.ns());
-  parts.push_back(totals.unknown.ns());
-  const auto tenths = sharesInTenths(parts);
+  const auto share = [&](Duration part) {
+    return formatPercent(100 * static_cast<double>(part.ns()) / static_cast<double>(totals.all.ns()));
+  };
   std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i] == 0) continue;
-    const std::string name = i < kVerdictCount ? std::string(nameOf(static_cast<Verdict>(i))) : "no FLOPs known";
-    text += fmt::format("{}{} {}.{} %", text.empty() ? "" : ", ", name, tenths[i] / 10, tenths[i] % 10);
-  }
+  const auto add = [&](std::string_view name, Duration part) {
+    if (part.ns() > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, share(part));
+  };
+  for (size_t i = 0; i < kVerdictCount; ++i) add(nameOf(static_cast<Verdict>(i)), totals.byVerdict[i]);
+  add("no FLOPs known", totals.unknown);
   return text;
 }
 
