@@ -119,6 +119,39 @@ TEST_F(Cli, AHungRunsRecordingSaysSoBeforeItsTimes) {
   EXPECT_LT(page.find("Stuck collectives"), page.find("GPU time per rank"));
 }
 
+TEST_F(Cli, WhatIsReservedIsTheAllocatorsCounterWhereThereIsOne) {
+  for (const bool isCounted : {true, false}) {
+    TraceBuilder trace(path(isCounted ? "counted.sqlite" : "pool.sqlite"));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    trace.addAllocation(
+        {.process = process, .device = device, .startNs = 10, .address = 4096, .bytes = 1 << 20, .fromPool = true});
+    if (!isCounted) continue;
+    trace.addCounter(process, 5, "torch reserved bytes, device 0", 2 << 20);
+    trace.addCounter(process, 20, "torch reserved bytes, device 0", 6 << 20);
+  }
+  EXPECT_THAT(plumb({"summary", path("counted.sqlite")}).output,
+              AllOf(HasSubstr("Reserved from the driver: peak 6.00 MiB, the allocator's counter."),
+                    Not(HasSubstr("cannot say, because the allocations"))));
+  EXPECT_THAT(plumb({"summary", path("pool.sqlite")}).output,
+              HasSubstr("What is reserved from the driver: cannot say, because the allocations come from\n  a pool"));
+}
+
+TEST_F(Cli, TheSummarysSharesAreThoseOfTheReport) {
+  {
+    TraceBuilder trace(path("shares.sqlite"));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    const int64_t stream = trace.addStream(process, device, 7);
+    const auto work = [&](int64_t start, int64_t length) {
+      return TraceBuilder::Work{
+          .process = process, .device = device, .stream = stream, .startNs = start, .durationNs = length};
+    };
+    trace.addKernel(work(0, 33'340), "gemm");  // 33.34 %, communication 33.34 %, idle 33.32 %: they add up to 99.9
+    trace.addKernel(work(66'660, 33'340), "ncclDevKernel_AllReduce");
+  }
+  const std::string page = plumb({"summary", path("shares.sqlite")}).output;
+  EXPECT_THAT(page, AllOf(HasSubstr("33.3 µs 33.3 %"), Not(HasSubstr("33.4 %"))));
+}
+
 TEST_F(Cli, WhatCannotBeComparedIsExplainedOnce) {
   for (const char* name : {"a.sqlite", "b.sqlite"}) {
     TraceBuilder trace(path(name));
