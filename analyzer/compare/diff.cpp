@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyzer/compare/inference.h"
+#include "analyzer/trace/device_text.h"
 
 namespace plumb::compare {
 namespace {
@@ -75,7 +76,7 @@ std::string comparability(Trace& a, Trace& b, const RunSamples& left, const RunS
   std::string note;
   const auto add = [&](const std::string& sentence) { note += (note.empty() ? "" : " ") + sentence; };
   const auto deviceOf = [](Trace& trace) {
-    return trace.devices().empty() ? std::string() : trace.devices().front().name;
+    return trace.devices().empty() ? std::string("none recorded") : deviceText(trace.devices().front());
   };
   if (deviceOf(a) != deviceOf(b)) add(fmt::format("The devices differ: {} and {}.", deviceOf(a), deviceOf(b)));
   if (left.ranks != right.ranks) add(fmt::format("The numbers of ranks differ: {} and {}.", left.ranks, right.ranks));

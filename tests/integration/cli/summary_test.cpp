@@ -56,13 +56,19 @@ TEST_F(Cli, RanksThatAreAlikeAreOneRow) {
   EXPECT_EQ(countOf(page, "groups have no name"), 1u);
 }
 
-TEST_F(Cli, ADeviceWithoutANameIsItsNumber) {
+TEST_F(Cli, ADeviceWithoutANameIsItsNumberAndSaysWhy) {
   {
     TraceBuilder trace(path("nameless.sqlite"));
     trace.addDevice(trace.addRank(0), {.ordinal = 3, .name = "", .kind = "gpu"});
   }
   const std::string page = plumb({"summary", path("nameless.sqlite")}).output;
-  EXPECT_THAT(page, AllOf(HasSubstr("train    3"), Not(HasSubstr("3:"))));
+  EXPECT_THAT(page, AllOf(HasSubstr("train    device 3 (its name is not in the file)"), Not(HasSubstr("3:"))));
+  {
+    TraceBuilder trace(path("named.sqlite"));
+    trace.addDevice(trace.addRank(0), {.ordinal = 3, .name = "NVIDIA A100", .kind = "gpu"});
+  }
+  EXPECT_THAT(plumb({"diff", path("nameless.sqlite"), path("named.sqlite")}).output,
+              HasSubstr("The devices differ: device 3 (its name is not in the file) and NVIDIA A100."));
 }
 
 TEST_F(Cli, OutOfMemoryIsSaidWithWhatWasLive) {
