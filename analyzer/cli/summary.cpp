@@ -48,6 +48,26 @@ void addBreakdown(TextTable& table, const std::string& rank, const Breakdown& b)
   table.add(std::move(row));
 }
 
+// When the GPUs worked only for a part of what was recorded, which: a setup's time is in no span. "" otherwise.
+std::string recordedText(const Trace& trace, const std::vector<DeviceBreakdown>& devices) {
+  std::optional<Interval> recorded;
+  for (const Process& process : trace.processes()) {
+    if (!process.end) continue;
+    recorded = recorded ? Interval{std::min(recorded->start, process.start), std::max(recorded->end, *process.end)}
+                        : Interval{process.start, *process.end};
+  }
+  Interval work = devices.front().whole.window;
+  for (const DeviceBreakdown& device : devices) {
+    work.start = std::min(work.start, device.whole.window.start);
+    work.end = std::max(work.end, device.whole.window.end);
+  }
+  constexpr double kNearlyAll = 0.9;
+  if (!recorded || (work.end - work.start).seconds() >= kNearlyAll * (recorded->end - recorded->start).seconds())
+    return "";
+  return fmt::format("{} recorded; GPU work from {} to {}.", formatShort(recorded->end - recorded->start),
+                     formatShort(work.start - TimePoint()), formatShort(work.end - TimePoint()));
+}
+
 Status writeBreakdown(Page& page, Trace& trace) {
   auto devices = breakDown(trace);
   if (!devices.ok()) return devices.error();
@@ -65,6 +85,7 @@ Status writeBreakdown(Page& page, Trace& trace) {
     untimed += device.untimedEventCount;
   }
   page.table(table);
+  if (const std::string recorded = recordedText(trace, devices.value()); !recorded.empty()) page.paragraph(recorded);
   page.paragraph(
       "span = compute + exposed communication + exposed memory + idle. compute: any kernel but communication is "
       "running; exposed "
