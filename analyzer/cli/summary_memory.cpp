@@ -116,6 +116,33 @@ Status writeReserved(Page& page, Trace& trace) {
   return Unit{};
 }
 
+// The code that allocated most of what was live at the largest peak, of memory that nothing says the use of.
+void writePlaces(Page& page, const std::vector<DeviceMemory>& devices) {
+  struct Place {
+    std::string_view name;
+    int64_t bytes = 0, count = 0;
+  };
+  const DeviceMemory& largest =
+      *std::ranges::max_element(devices, {}, [](const DeviceMemory& d) { return d.peak.totalBytes; });
+  std::map<std::string_view, Place> byName;
+  for (const LiveMemory& live : largest.liveAtPeak) {
+    if (live.name.empty()) continue;
+    Place& place = byName[live.name];
+    place.name = live.name;
+    place.bytes += live.bytes;
+    ++place.count;
+  }
+  std::vector<Place> places;
+  for (const auto& [name, place] : byName) places.push_back(place);
+  std::ranges::stable_sort(places, std::greater{}, &Place::bytes);
+  constexpr size_t kMost = 3, kWidth = 64;
+  TextTable table({"live", "allocations", "allocated at"}, {kRight, kRight, kLeft});
+  for (size_t i = 0; i < std::min(places.size(), kMost); ++i) {
+    table.add({bytesText(places[i].bytes), formatCount(places[i].count), shortened(escaped(places[i].name), kWidth)});
+  }
+  if (!table.empty()) page.table(table);
+}
+
 void explain(Page& page, const std::vector<DeviceMemory>& devices) {
   if (std::ranges::all_of(devices, isOneMoment)) {
     page.paragraph("The file holds one moment: what was live when the snapshot was taken. It has no history.");
@@ -131,6 +158,7 @@ void explain(Page& page, const std::vector<DeviceMemory>& devices) {
     page.paragraph(
         "Unattributed: nothing in the file says what the memory was for. The largest allocations, and the code that "
         "made them where it is known: plumb report memory_peak FILE");
+    writePlaces(page, devices);
   }
 }
 

@@ -142,6 +142,26 @@ TEST_F(Cli, WhatIsReservedIsTheAllocatorsCounterWhereThereIsOne) {
               HasSubstr("What is reserved from the driver: cannot say, because the allocations come from\n  a pool"));
 }
 
+TEST_F(Cli, WhatNothingSaysTheUseOfIsListedByTheCodeThatAllocatedIt) {
+  {
+    TraceBuilder trace(path("places.sqlite"));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    int64_t next = 1;
+    for (const char* place : {"model.py:12 init", "model.py:12 init", "loader.py:3 read", "a.py:1 f", "b.py:1 g"}) {
+      const std::string id = std::to_string(next);
+      trace.addAllocation(
+          {.process = process, .device = device, .startNs = 10, .address = next << 24, .bytes = (8 << 20) / next});
+      trace.execute("INSERT INTO stack(id, name_id) VALUES(" + id + ", " + std::to_string(trace.text(place)) + ")");
+      trace.execute("INSERT INTO allocation_detail(allocation_id, stack_id) SELECT max(id), " + id +
+                    " FROM allocation");
+      ++next;
+    }
+  }
+  const std::string page = plumb({"summary", path("places.sqlite")}).output;
+  EXPECT_THAT(page, AllOf(HasSubstr("12.00 MiB            2  model.py:12 init\n"),
+                          HasSubstr(" 2.67 MiB            1  loader.py:3 read\n"), Not(HasSubstr("b.py"))));
+}
+
 TEST_F(Cli, TheSummarysSharesAreThoseOfTheReport) {
   {
     TraceBuilder trace(path("shares.sqlite"));
