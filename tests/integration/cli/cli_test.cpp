@@ -305,6 +305,8 @@ TEST_F(Cli, WrongUsageIsTwo) {
   EXPECT_EQ(plumb({"summary"}).exitCode, 2);
   EXPECT_EQ(plumb({"report", "kernels", sample(), "--format", "xml"}).exitCode, 2);
   expectRefused(plumb({"report", "nothing", sample()}), "There is no report nothing; there are: api, ");
+  expectRefused(plumb({"report", "kernel", sample()}), "There is no report kernel; the nearest are kernels, ");
+  expectRefused(plumb({"report", "rofline", "--columns"}), "There is no report rofline; the nearest is roofline");
   expectRefused(plumb({"report", "kernels"}), "Name a trace file");
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{"query"},
                                                 {"query", sample()},
@@ -382,6 +384,7 @@ TEST_F(Cli, BadFilesAreRefusedInOneSentence) {
     refused(m_folder.string(), "is a folder");
     refused(file("empty", ""), "is empty (0 bytes)");
     refused(file("text", "hello, this is not a database"), "is not a Plumbline file");
+    refused(file("text", "{\"traceEvents\": []}"), "has to be imported first: plumb import FILE -o run.sqlite");
     refused(file("short", std::string("SQLite format 3\0", 16)), "is damaged");
     refused(path("newer.sqlite"), "newer Plumbline (schema 2, this program reads 1): update");
     refused(path("other.sqlite"), "not a Plumbline file");
