@@ -14,21 +14,18 @@
 namespace plumb {
 namespace {
 
-// Below both roofs: whether short kernels or small grids are to blame, and how far below.
+// Below both roofs: whether short kernels or small grids are to blame. Short, because tables cut long texts.
 void explainLow(RooflinePoint& point, int64_t multiprocessors) {
   const Duration average(point.duration.ns() / std::max<int64_t>(point.kernelCount, 1));
   if (average < kSmallKernel) {
-    point.reason = fmt::format("its kernels take {:.1f} us on average, about as long as launching one",
-                               static_cast<double>(average.ns()) / 1e3);
+    point.reason = fmt::format("short kernels: {:.1f} us", static_cast<double>(average.ns()) / 1e3);
   } else if (point.blocks > 0 && point.blocks < multiprocessors) {
-    point.reason =
-        fmt::format("its largest grid has {} blocks, the device {} multiprocessors", point.blocks, multiprocessors);
+    point.reason = fmt::format("small grids: {}/{} SMs", point.blocks, multiprocessors);
   } else {
-    const bool isCompute = *point.computeShare > *point.memoryShare;
-    point.reason = fmt::format(
-        "{:.1f} % of the nearer roof, {}; its kernels are neither short nor small: ncu shows what holds them back",
-        100 * std::max(*point.computeShare, *point.memoryShare), isCompute ? point.precision : "memory");
+    point.reason = "neither short nor small";
+    return;
   }
+  point.isShortOrSmall = true;
 }
 
 void judge(RooflinePoint& point, const DeviceRoofline& device, int64_t multiprocessors) {

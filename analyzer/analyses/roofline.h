@@ -43,9 +43,7 @@ enum class Verdict : uint8_t {
 };
 inline constexpr size_t kVerdictCount = 5;
 [[nodiscard]] std::string_view nameOf(Verdict verdict);
-// The rule of the verdicts and the remedies, for the user.
-[[nodiscard]] std::string_view verdictRule();
-[[nodiscard]] std::string_view remedyFor(Verdict verdict);
+[[nodiscard]] std::string_view verdictRule();  // for the user
 
 struct RooflinePoint {
   std::string name;               // the kernel's short name; "" by operation
@@ -64,9 +62,13 @@ struct RooflinePoint {
   std::optional<double> computeShare;    // attained / compute roof
   std::optional<double> memoryShare;     // attained / memory roof
   Verdict verdict = Verdict::CannotSay;
-  std::string reason;  // of CannotSay, AboveRoof and LatencyBound
-  int64_t blocks = 0;  // of its kernel with the largest grid; 0: not known
+  std::string reason;           // of CannotSay, AboveRoof and LatencyBound
+  bool isShortOrSmall = false;  // of LatencyBound: short kernels or small grids show it
+  int64_t blocks = 0;           // of its kernel with the largest grid; 0: not known
 };
+
+// What helps against a point's verdict, for the user; "" when nothing is known.
+[[nodiscard]] std::string_view remedyFor(const RooflinePoint& point);
 
 struct UnknownWork {
   std::string name;

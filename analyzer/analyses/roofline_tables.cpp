@@ -51,7 +51,7 @@ AnalysisRows rooflineRows(Trace& trace, const Filter& filter, RooflineBy by) {
                       sourceCell(memory),
                       percent(p.memoryShare),
                       textCell(nameOf(p.verdict)),
-                      textOrNull(remedyFor(p.verdict)),
+                      textOrNull(remedyFor(p)),
                       textOrNull(p.reason)});
     }
     for (const UnknownWork& work : device.withoutFlops) {

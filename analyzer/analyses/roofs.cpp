@@ -45,14 +45,15 @@ std::string_view verdictRule() {
          "latency-bound, far below both roofs; its reason says whether short kernels or small grids show why";
 }
 
-std::string_view remedyFor(Verdict verdict) {
-  switch (verdict) {
+std::string_view remedyFor(const RooflinePoint& point) {
+  switch (point.verdict) {
     case Verdict::MemoryBound:
       return "fuse kernels, use smaller types, enlarge the batch";
     case Verdict::ComputeBound:
       return "lower the precision, keep dimensions multiples of 64 or 128, use a bigger GPU";
     case Verdict::LatencyBound:
-      return "enlarge the batch, use CUDA graphs, launch fewer kernels";
+      return point.isShortOrSmall ? "enlarge the batch, use CUDA graphs, launch fewer kernels"
+                                  : "see with ncu what holds it back";
     case Verdict::AboveRoof:
       return "check the FLOPs, bytes and roof: no kernel is faster than its device";
     default:

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "analyzer/analyses/gpu_events.h"
+#include "analyzer/trace/device_text.h"
 
 namespace plumb::timeline {
 namespace {
@@ -84,7 +85,7 @@ class Loader {
     }
     for (const Device& device : m_trace.devices()) {
       m_timeline.softwareDevice |= device.isSoftware;
-      const std::string& text = device.name;
+      const std::string text = deviceText(device);
       if (std::find(m_timeline.devices.begin(), m_timeline.devices.end(), text) == m_timeline.devices.end()) {
         m_timeline.devices.push_back(text);
       }

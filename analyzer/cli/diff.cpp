@@ -67,13 +67,20 @@ class Reasons {
 void printComparison(const compare::Comparison& comparison, bool all) {
   constexpr size_t kMostRows = 15;  // of each kind
   fmt::print("{}\n\n", escaped(compare::verdictSentence(comparison)));
-  const auto runText = [](const auto& run) {
-    return fmt::format("{}, {} steady step{} of {} rank{}", escaped(run.path), run.steps, run.steps == 1 ? "" : "s",
-                       run.ranks, run.ranks == 1 ? "" : "s");
-  };
-  fmt::print("A: {}\nB: {}\n", runText(comparison.a), runText(comparison.b));
+  constexpr size_t kCommandWidth = 150;
+  const bool areOfOneCommand = comparison.a.command == comparison.b.command;
+  for (const auto& [letter, run] : {std::pair('A', &comparison.a), {'B', &comparison.b}}) {
+    const std::string steps =
+        run->hasSteps ? fmt::format("{} steady step{}", run->steps, run->steps == 1 ? "" : "s") : "no steps";
+    fmt::print("{}: {}, {} of {} rank{}\n", letter, escaped(run->path), steps, run->ranks, run->ranks == 1 ? "" : "s");
+    if (!areOfOneCommand && !run->command.empty())
+      fmt::print("   {}\n", shortened(escaped(run->command), kCommandWidth));
+  }
   if (!comparison.note.empty()) fmt::print("{}\n", escaped(comparison.note));
-  fmt::print("Times are means per step and rank; the interval is Welch's for the change, 95 %, over steps.\n\n");
+  fmt::print(
+      "Times are means per step and rank; the interval is Welch's for the change, 95 %, over steps.\n"
+      "It covers how steps differ within a run, not how one run differs from the next: for that record each "
+      "several times.\n\n");
   using Align = TextTable::Align;
   TextTable table({"what", "name", "A", "B", "change", "change %", "95 % interval", "calls A", "calls B", "verdict"},
                   {Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right,
@@ -123,15 +130,20 @@ json objectsOf(const compare::Comparison& comparison) {
   return rows;
 }
 
+json runObject(const compare::RunSamples& run) {
+  return {{"file", repaired(run.path)},
+          {"command", repaired(run.command)},
+          {"steps", run.hasSteps ? run.steps : 0},
+          {"ranks", run.ranks}};
+}
+
 void printComparisonAsJson(const compare::Comparison& comparison) {
-  fmt::print(
-      "{}\n",
-      json{{"verdict", repaired(compare::verdictSentence(comparison))},
-           {"a", {{"file", repaired(comparison.a.path)}, {"steps", comparison.a.steps}, {"ranks", comparison.a.ranks}}},
-           {"b", {{"file", repaired(comparison.b.path)}, {"steps", comparison.b.steps}, {"ranks", comparison.b.ranks}}},
-           {"note", comparison.note},
-           {"rows", objectsOf(comparison)}}
-          .dump(2));
+  fmt::print("{}\n", json{{"verdict", repaired(compare::verdictSentence(comparison))},
+                          {"a", runObject(comparison.a)},
+                          {"b", runObject(comparison.b)},
+                          {"note", comparison.note},
+                          {"rows", objectsOf(comparison)}}
+                         .dump(2));
 }
 
 // Amounts are in the row's own unit; Markdown shows them with it, CSV and a script get plain numbers.

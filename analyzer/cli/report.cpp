@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -36,6 +37,41 @@ std::string namesOf(const std::vector<Report>& reports) {
   std::string names;
   for (const Report& report : reports) names += fmt::format("{}{}", names.empty() ? "" : ", ", report.name);
   return names;
+}
+
+// How many characters have to be put in, taken out or changed to make one word of the other.
+size_t editsBetween(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+// "There is no report kernel; the nearest are kernels, …." All names when none is near.
+std::string noReport(const std::string& name, const std::vector<Report>& reports) {
+  constexpr size_t kMost = 3, kLongest = 64;
+  std::vector<std::pair<size_t, std::string>> near;
+  for (const Report& report : reports) {
+    if (name.size() > kLongest) break;
+    const size_t edits = editsBetween(name, report.name);
+    const bool isPart = name.size() >= 4 && report.name.find(name) != std::string::npos;
+    if (isPart || edits <= std::max<size_t>(1, name.size() / 3)) near.emplace_back(edits, report.name);
+  }
+  if (near.empty()) return fmt::format("There is no report {}; there are: {}.", name, namesOf(reports));
+  std::ranges::sort(near);
+  near.resize(std::min(near.size(), kMost));
+  std::string names;
+  for (const auto& [edits, one] : near) names += fmt::format("{}{}", names.empty() ? "" : ", ", one);
+  return fmt::format("There is no report {}; the nearest {} {}. `plumb report --list` lists them all.", name,
+                     near.size() == 1 ? "is" : "are", names);
 }
 
 struct Outcome {
@@ -284,7 +320,7 @@ int describeReport(const std::string& name, const std::vector<std::string>& fold
                escaped(report.name));
     return kDone;
   }
-  return complain(fmt::format("There is no report {}; there are: {}.", name, namesOf(reports.value())), kBadInput);
+  return complain(noReport(name, reports.value()), kBadInput);
 }
 
 int runReport(const ReportArguments& arguments) {
@@ -299,7 +335,7 @@ int runReport(const ReportArguments& arguments) {
     if (!name.ok()) return complain(name.error().message, kBadInput);
     const auto report = std::ranges::find(reports.value(), name.value(), &Report::name);
     if (report == reports.value().end()) {
-      return complain(fmt::format("There is no report {}; there are: {}.", text, namesOf(reports.value())), kBadInput);
+      return complain(noReport(text, reports.value()), kBadInput);
     }
     asked.push_back({&*report, {}, nullptr, {}});
   }

@@ -12,7 +12,6 @@
 #include "analyzer/analyses/top_kernels.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/progress.h"
-#include "analyzer/cli/shares.h"
 #include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/trace/trace.h"
@@ -24,14 +23,14 @@ constexpr size_t kTopKernels = 10;
 constexpr auto kLeft = TextTable::Align::Left;
 constexpr auto kRight = TextTable::Align::Right;
 
-// A table's cell for each of the parts of a whole: "12.3 ms  45.6 %". The shares add up to 100.0 %.
+// A table's cell for each of the parts of a whole: "12.3 ms  45.6 %", rounded as the reports do.
 void addShares(std::vector<std::string>& row, const std::vector<Duration>& parts) {
-  std::vector<int64_t> values;
-  for (const Duration part : parts) values.push_back(part.ns());
-  const std::vector<int64_t> tenths = sharesInTenths(values);
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const std::string share = tenths.empty() ? "   - %" : fmt::format("{:>2}.{} %", tenths[i] / 10, tenths[i] % 10);
-    row.push_back(fmt::format("{} {}", formatShort(parts[i]), share));
+  Duration whole;
+  for (const Duration part : parts) whole += part;
+  for (const Duration part : parts) {
+    const std::string share =
+        whole.ns() > 0 ? formatPercent(100 * static_cast<double>(part.ns()) / static_cast<double>(whole.ns())) : "- %";
+    row.push_back(fmt::format("{} {:>6}", formatShort(part), share));
   }
 }
 
@@ -47,6 +46,26 @@ void addBreakdown(TextTable& table, const std::string& rank, const Breakdown& b)
   row.push_back(overlap ? formatShort(b.communication) : "none");
   row.push_back(overlap ? formatPercent(*overlap * 100) : "-");
   table.add(std::move(row));
+}
+
+// When the GPUs worked only for a part of what was recorded, which: a setup's time is in no span. "" otherwise.
+std::string recordedText(const Trace& trace, const std::vector<DeviceBreakdown>& devices) {
+  std::optional<Interval> recorded;
+  for (const Process& process : trace.processes()) {
+    if (!process.end) continue;
+    recorded = recorded ? Interval{std::min(recorded->start, process.start), std::max(recorded->end, *process.end)}
+                        : Interval{process.start, *process.end};
+  }
+  Interval work = devices.front().whole.window;
+  for (const DeviceBreakdown& device : devices) {
+    work.start = std::min(work.start, device.whole.window.start);
+    work.end = std::max(work.end, device.whole.window.end);
+  }
+  constexpr double kNearlyAll = 0.9;
+  if (!recorded || (work.end - work.start).seconds() >= kNearlyAll * (recorded->end - recorded->start).seconds())
+    return "";
+  return fmt::format("{} recorded; GPU work from {} to {}.", formatShort(recorded->end - recorded->start),
+                     formatShort(work.start - TimePoint()), formatShort(work.end - TimePoint()));
 }
 
 Status writeBreakdown(Page& page, Trace& trace) {
@@ -66,6 +85,7 @@ Status writeBreakdown(Page& page, Trace& trace) {
     untimed += device.untimedEventCount;
   }
   page.table(table);
+  if (const std::string recorded = recordedText(trace, devices.value()); !recorded.empty()) page.paragraph(recorded);
   page.paragraph(
       "span = compute + exposed communication + exposed memory + idle. compute: any kernel but communication is "
       "running; exposed "

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/analyses/fragmentation.h"
 #include "analyzer/analyses/memory.h"
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/summary_page.h"
@@ -82,6 +83,66 @@ void writeOtherSpaces(Page& page, const Trace& trace, const MemoryAnalysis& anal
   }
 }
 
+// What pools hold from the driver, where an allocator counted it.
+Status writeReserved(Page& page, Trace& trace) {
+  auto found = analyzeFragmentation(trace);
+  if (!found.ok()) return found.error();
+  struct Counted {
+    int64_t bytes;
+    ProcessId process;
+  };
+  std::vector<Counted> counted;
+  bool isUnknown = false;
+  for (const DeviceFragmentation& device : found.value()) {
+    isUnknown |= device.source == ReservedSource::Unknown;
+    if (device.source != ReservedSource::Counter) continue;
+    int64_t most = 0;
+    for (const FragmentationMoment& moment : device.moments) most = std::max(most, moment.reservedBytes.value_or(0));
+    counted.push_back({most, device.process});
+  }
+  if (!counted.empty()) {
+    const Counted& most = *std::ranges::max_element(counted, {}, &Counted::bytes);
+    page.paragraph(
+        fmt::format("Allocated bytes. Reserved from the driver: peak {}, {}{}.", bytesText(most.bytes),
+                    nameOf(ReservedSource::Counter),
+                    counted.size() > 1 ? fmt::format(" (the most, of {})", whoText(trace, most.process)) : ""));
+  }
+  if (isUnknown) {
+    page.paragraph(
+        fmt::format("Allocated bytes. What is reserved from the driver{}: cannot say, because the "
+                    "allocations come from a pool whose size was not recorded.",
+                    counted.empty() ? "" : " on the other devices"));
+  }
+  return Unit{};
+}
+
+// The code that allocated most of what was live at the largest peak, of memory that nothing says the use of.
+void writePlaces(Page& page, const std::vector<DeviceMemory>& devices) {
+  struct Place {
+    std::string_view name;
+    int64_t bytes = 0, count = 0;
+  };
+  const DeviceMemory& largest =
+      *std::ranges::max_element(devices, {}, [](const DeviceMemory& d) { return d.peak.totalBytes; });
+  std::map<std::string_view, Place> byName;
+  for (const LiveMemory& live : largest.liveAtPeak) {
+    if (live.name.empty()) continue;
+    Place& place = byName[live.name];
+    place.name = live.name;
+    place.bytes += live.bytes;
+    ++place.count;
+  }
+  std::vector<Place> places;
+  for (const auto& [name, place] : byName) places.push_back(place);
+  std::ranges::stable_sort(places, std::greater{}, &Place::bytes);
+  constexpr size_t kMost = 3, kWidth = 64;
+  TextTable table({"live", "allocations", "allocated at"}, {kRight, kRight, kLeft});
+  for (size_t i = 0; i < std::min(places.size(), kMost); ++i) {
+    table.add({bytesText(places[i].bytes), formatCount(places[i].count), shortened(escaped(places[i].name), kWidth)});
+  }
+  if (!table.empty()) page.table(table);
+}
+
 void explain(Page& page, const std::vector<DeviceMemory>& devices) {
   if (std::ranges::all_of(devices, isOneMoment)) {
     page.paragraph("The file holds one moment: what was live when the snapshot was taken. It has no history.");
@@ -90,11 +151,6 @@ void explain(Page& page, const std::vector<DeviceMemory>& devices) {
         "Times since the session's start, of the host's calls: the device uses the memory when the work queued before "
         "has run.");
   }
-  if (std::ranges::any_of(devices, &DeviceMemory::hasPool)) {
-    page.paragraph(
-        "Allocated bytes. What is reserved from the driver: cannot say, because stream-ordered allocations come from a "
-        "pool whose size was not recorded.");
-  }
   const bool isUnattributed = std::ranges::all_of(devices, [](const DeviceMemory& d) {
     return d.peak.bytes[static_cast<size_t>(MemoryCategory::Unattributed)] == d.peak.totalBytes;
   });
@@ -102,6 +158,7 @@ void explain(Page& page, const std::vector<DeviceMemory>& devices) {
     page.paragraph(
         "Unattributed: nothing in the file says what the memory was for. The largest allocations, and the code that "
         "made them where it is known: plumb report memory_peak FILE");
+    writePlaces(page, devices);
   }
 }
 
@@ -129,6 +186,9 @@ Status writeMemory(Page& page, Trace& trace) {
   if (devices.size() > columns)
     page.line(fmt::format("and {} more devices: plumb report memory FILE", devices.size() - columns));
   explain(page, devices);
+  if (std::ranges::any_of(devices, &DeviceMemory::hasPool)) {
+    if (Status written = writeReserved(page, trace); !written.ok()) return written;
+  }
   writeOtherSpaces(page, trace, analysis.value());
   return Unit{};
 }

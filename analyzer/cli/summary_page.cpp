@@ -14,6 +14,7 @@ namespace plumb::cli {
 namespace {
 
 constexpr size_t kTextWidth = 98;
+constexpr size_t kMostStuck = 10;
 constexpr auto kLeft = TextTable::Align::Left;
 constexpr auto kRight = TextTable::Align::Right;
 
@@ -80,6 +81,31 @@ void writeRemark(Page& page, const Trace& trace, const Remark& remark) {
                              escaped(d.message), times));
 }
 
+// Whom many groups wait for: with one group the table below says it.
+void writeSuspects(Page& page, const StuckAnalysis& analysis) {
+  if (analysis.collectives.size() < 2) return;
+  std::string suspects;
+  for (const StuckAnalysis::Suspect& suspect : analysis.suspects) {
+    suspects += fmt::format("{}rank {} ({} process group{} for it)", suspects.empty() ? "" : ", ", suspect.rank,
+                            suspect.groups, suspect.groups == 1 ? " waits" : "s wait");
+  }
+  if (!suspects.empty()) page.paragraph(fmt::format("Look first at {}.", suspects));
+}
+
+TextTable stuckTable(const std::vector<StuckCollective>& found) {
+  TextTable table({"state", "group", "operation", "number", "missing ranks", "waiting ranks"},
+                  {kLeft, kLeft, kLeft, kRight, kLeft, kLeft});
+  for (size_t i = 0; i < std::min(found.size(), kMostStuck); ++i) {
+    const StuckCollective& stuck = found[i];
+    table.add({std::string(nameOf(stuck.kind)),
+               shortened(escaped(fmt::format("{} {}", stuck.group, stuck.description)), 32),
+               shortened(escaped(stuck.operation), 24), fmt::format("{}", stuck.sequence),
+               stuck.missing.empty() ? "-" : shortened(rankList(stuck.missing), 16),
+               stuck.waiting.empty() ? "-" : shortened(rankList(stuck.waiting), 16)});
+  }
+  return table;
+}
+
 }  // namespace
 
 void Page::heading(const std::string& title, const std::string& note) {
@@ -120,32 +146,20 @@ std::string whoText(const Trace& trace, ProcessId id) {
 Status writeStuck(Page& page, Trace& trace) {
   auto analysis = analyzeStuckCollectives(trace);
   if (!analysis.ok()) return analysis.error();
-  if (!analysis.value().hasStates) return Unit{};
-  page.heading("Stuck collectives", "(in what the run hangs)");
   const auto& found = analysis.value().collectives;
+  // Of a recording a run that does not hang is nothing to tell; a flight recorder's dump is asked about nothing else.
+  if (found.empty() && !analysis.value().hasStates) return Unit{};
+  page.heading("Stuck collectives", "(in what the run hangs)");
   if (found.empty()) {
     page.line("None: every collective that is in the file has completed.");
     return Unit{};
   }
-  std::string suspects;
-  for (const StuckAnalysis::Suspect& suspect : analysis.value().suspects) {
-    suspects += fmt::format("{}rank {} ({} process group{} for it)", suspects.empty() ? "" : ", ", suspect.rank,
-                            suspect.groups, suspect.groups == 1 ? " waits" : "s wait");
-  }
-  if (!suspects.empty()) page.paragraph(fmt::format("Look first at {}.", suspects));
-  TextTable table({"state", "group", "operation", "number", "missing ranks", "waiting ranks"},
-                  {kLeft, kLeft, kLeft, kRight, kLeft, kLeft});
-  constexpr size_t kMost = 10;
-  for (size_t i = 0; i < std::min(found.size(), kMost); ++i) {
-    const StuckCollective& stuck = found[i];
-    table.add({std::string(nameOf(stuck.kind)),
-               shortened(escaped(fmt::format("{} {}", stuck.group, stuck.description)), 32),
-               shortened(escaped(stuck.operation), 24), fmt::format("{}", stuck.sequence),
-               stuck.missing.empty() ? "-" : shortened(rankList(stuck.missing), 16),
-               stuck.waiting.empty() ? "-" : shortened(rankList(stuck.waiting), 16)});
-  }
-  page.table(table);
-  if (found.size() > kMost) page.line(fmt::format("and {} more: plumb report stuck FILE", found.size() - kMost));
+  const auto& since = found.front().since;
+  page.paragraph(escaped(hangSentence(analysis.value(), since ? formatDuration(*since - TimePoint()) : std::string())));
+  writeSuspects(page, analysis.value());
+  page.table(stuckTable(found));
+  if (found.size() > kMostStuck)
+    page.line(fmt::format("and {} more: plumb report stuck FILE", found.size() - kMostStuck));
   page.paragraph(
       "held back: other ranks completed it, the missing ones did not; never called: the missing ranks never called it; "
       "waiting: all called it and none completed it. Reasons: plumb report stuck FILE");

@@ -9,6 +9,7 @@
 #include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
+#include "analyzer/trace/device_text.h"
 
 namespace plumb::cli {
 namespace {
@@ -28,10 +29,18 @@ struct Row {
 std::string devicesText(const Row& row) {
   std::string text;
   for (const auto& [name, ordinals] : row.devices) {
-    text += (text.empty() ? "" : "; ") + rankList({ordinals.begin(), ordinals.end()});
-    if (!name.empty()) text += ": " + escaped(name);
+    if (name.empty()) continue;
+    text += (text.empty() ? "" : "; ") + rankList({ordinals.begin(), ordinals.end()}) + ": " + escaped(name);
   }
-  return text.empty() ? "-" : shortened(text, 30);
+  text = shortened(text, 30);
+  if (const auto nameless = row.devices.find(""); nameless != row.devices.end()) {
+    const std::set<int64_t>& ordinals = nameless->second;
+    text += text.empty() ? "" : "; ";
+    text += ordinals.size() == 1 ? deviceText(*ordinals.begin(), "")
+                                 : fmt::format("devices {} (their names are not in the file)",
+                                               rankList({ordinals.begin(), ordinals.end()}));
+  }
+  return text.empty() ? "-" : text;
 }
 
 std::string pidsText(const Row& row) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analyzer/analyses/roofline.h"
-#include "analyzer/cli/shares.h"
 #include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
 
@@ -16,6 +15,7 @@ namespace {
 struct Totals {
   std::array<Duration, kVerdictCount> byVerdict;
   std::map<std::string, Duration> reasons;  // why nothing can be said
+  Duration shortOrSmall;                    // of the latency-bound
   Duration unknown, all;
   std::string howToKnow;
 };
@@ -25,6 +25,7 @@ Totals totalsOf(const std::vector<DeviceRoofline>& devices) {
   for (const DeviceRoofline& device : devices) {
     for (const RooflinePoint& point : device.points) {
       totals.byVerdict[static_cast<size_t>(point.verdict)] += point.duration;
+      if (point.isShortOrSmall) totals.shortOrSmall += point.duration;
       if (point.verdict == Verdict::CannotSay) totals.reasons[point.reason] += point.duration;
     }
     totals.unknown += device.unknownDuration;
@@ -34,18 +35,24 @@ Totals totalsOf(const std::vector<DeviceRoofline>& devices) {
   return totals;
 }
 
-// "memory-bound 12.3 %, no FLOPs known 87.7 %"
+// "memory-bound 12.3 %, latency-bound 20.0 % (5.0 % in short kernels or small grids, 15.0 % in neither)"
 std::string sharesText(const Totals& totals) {
-  std::vector<int64_t> parts;
-  for (const Duration part : totals.byVerdict) parts.push_back(part.ns());
-  parts.push_back(totals.unknown.ns());
-  const auto tenths = sharesInTenths(parts);
+  const auto share = [&](Duration part) {
+    return formatPercent(100 * static_cast<double>(part.ns()) / static_cast<double>(totals.all.ns()));
+  };
   std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i] == 0) continue;
-    const std::string name = i < kVerdictCount ? std::string(nameOf(static_cast<Verdict>(i))) : "no FLOPs known";
-    text += fmt::format("{}{} {}.{} %", text.empty() ? "" : ", ", name, tenths[i] / 10, tenths[i] % 10);
+  const auto add = [&](std::string_view name, Duration part) {
+    if (part.ns() > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, share(part));
+  };
+  for (size_t i = 0; i < kVerdictCount; ++i) {
+    const Duration part = totals.byVerdict[i];
+    add(nameOf(static_cast<Verdict>(i)), part);
+    if (static_cast<Verdict>(i) == Verdict::LatencyBound && part.ns() > 0) {
+      text += fmt::format(" ({} in short kernels or small grids, {} in neither)", share(totals.shortOrSmall),
+                          share(part - totals.shortOrSmall));
+    }
   }
+  add("no FLOPs known", totals.unknown);
   return text;
 }
 

@@ -10,9 +10,19 @@
 #include <utility>
 
 #include "analyzer/compare/inference.h"
+#include "analyzer/trace/device_text.h"
 
 namespace plumb::compare {
 namespace {
+
+// What is called more or less often is not therefore slower or faster: only when each call is, too.
+const char* byCalls(const Difference& row, bool isMore) {
+  constexpr double kSame = 0.05, kSameCount = 0.01;
+  if (row.callsA <= 0 || row.callsB <= 0 || !row.a || !row.b || *row.a <= 0) return nullptr;
+  const double calls = row.callsB / row.callsA, perCall = *row.b / *row.a / calls;
+  if (isMore) return calls > 1 + kSameCount && perCall <= 1 + kSame ? "more calls" : nullptr;
+  return calls < 1 - kSameCount && perCall >= 1 - kSame ? "fewer calls" : nullptr;
+}
 
 std::string verdictOf(const Difference& row, const RunSamples& a, const RunSamples& b) {
   // Of where time went no more than the amount is said: more overlap is good, more idle time is not.
@@ -25,8 +35,11 @@ std::string verdictOf(const Difference& row, const RunSamples& a, const RunSampl
     if (!a.hasSteps || !b.hasSteps) return "cannot say, because a run without steps is one observation";
     return fmt::format("cannot say, because {} and {} steady steps are too few (3 are needed)", a.steps, b.steps);
   }
-  if (*row.low > 0) return up;
-  if (*row.high < 0) return down;
+  if (*row.low > 0 || *row.high < 0) {
+    const bool isMore = *row.low > 0;
+    const char* calls = isSpeed ? byCalls(row, isMore) : nullptr;
+    return calls ? calls : isMore ? up : down;
+  }
   return "no difference shown";
 }
 
@@ -75,7 +88,7 @@ std::string comparability(Trace& a, Trace& b, const RunSamples& left, const RunS
   std::string note;
   const auto add = [&](const std::string& sentence) { note += (note.empty() ? "" : " ") + sentence; };
   const auto deviceOf = [](Trace& trace) {
-    return trace.devices().empty() ? std::string() : trace.devices().front().name;
+    return trace.devices().empty() ? std::string("none recorded") : deviceText(trace.devices().front());
   };
   if (deviceOf(a) != deviceOf(b)) add(fmt::format("The devices differ: {} and {}.", deviceOf(a), deviceOf(b)));
   if (left.ranks != right.ranks) add(fmt::format("The numbers of ranks differ: {} and {}.", left.ranks, right.ranks));

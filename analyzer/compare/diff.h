@@ -19,7 +19,9 @@ struct Difference {
   std::optional<double> changePct;  // of a; none when it is 0
   std::optional<double> low, high;  // of the change, 95 %
   double callsA = 0, callsB = 0;    // per step and rank
-  std::string verdict;  // "slower", "faster", "more", "less", "no difference shown", "cannot say, because …"
+  // "slower", "faster", "more", "less", "more calls" or "fewer calls" (the time per call does not go that way), "no
+  // difference shown", "cannot say, because …"
+  std::string verdict;
 };
 
 struct Comparison {

@@ -270,7 +270,9 @@ bool isBytes(Subject subject) { return subject == Subject::MemoryPeak || subject
 Result<RunSamples> sampleRun(Trace& trace) {
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return snapshot.status().error();
-  return Sampler(trace).run();
+  auto samples = Sampler(trace).run();
+  if (samples.ok()) samples.value().command = trace.info().command;
+  return samples;
 }
 
 }  // namespace plumb::compare

@@ -24,7 +24,7 @@ struct Series {
 };
 
 struct RunSamples {
-  std::string path;
+  std::string path, command;
   int64_t steps = 0;      // steady ones; the least of any rank; 1 without steps
   bool hasSteps = false;  // false: the whole trace is the one observation
   int64_t ranks = 0;

@@ -25,7 +25,7 @@
 -- memory_roof_pct (%): attained / memory roof
 -- verdict: memory-bound (> 75 % of the memory roof, < 25 % of the compute roof), compute-bound (> 75 %, < 50 %), else the larger if > 60 %; below 60 % of both latency-bound; above a roof (the inputs are wrong) or cannot say
 -- remedy: what helps against that
--- reason: what shows the latency (kernels of less than 10 us on average, or with fewer blocks than the device has multiprocessors), else how far below both roofs it is; why it is above a roof, or cannot be said
+-- reason: of latency-bound what shows it: short kernels (their average; less than 10 us, about as long as launching one) or small grids (the blocks of the largest / the device's multiprocessors), or that they are neither; else why it is above a roof, or cannot be said
 SELECT rank, pid, device, name, operation, source, precision, precision_assumed, calls, total_ns, flops, bytes, intensity, flops_per_s, bytes_per_s,
        compute_roof_flops_per_s, compute_roof_source, compute_roof_pct, memory_roof_bytes_per_s, memory_roof_source, memory_roof_pct, verdict,
        remedy, reason

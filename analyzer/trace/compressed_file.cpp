@@ -13,6 +13,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/trace/foreign_file.h"
+
 namespace plumb {
 namespace {
 
@@ -83,7 +85,8 @@ Status CompressedFile::checkContent(const std::string& path) {
   if (!first.bytes) return Error{problem()};
   const std::string_view header = std::string_view(*first.bytes).substr(0, kSqliteHeaderBytes);
   if (!header.starts_with(kSqliteMagic)) {
-    return Error{fmt::format("{} is not a Plumbline file: what is compressed in it is no SQLite database.", path)};
+    return Error{fmt::format("{} is not a Plumbline file: what is compressed in it is no SQLite database.{}", path,
+                             kImportFirst)};
   }
   if (header.size() < kSqliteHeaderBytes)
     return Error{fmt::format("{} is damaged: its first frame is too short.", path)};

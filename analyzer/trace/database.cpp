@@ -17,6 +17,7 @@
 
 #include "analyzer/trace/compressed_file.h"
 #include "analyzer/trace/connection_state.h"
+#include "analyzer/trace/foreign_file.h"
 #include "analyzer/trace/functions.h"
 #include "analyzer/trace/schema_views.h"
 #include "analyzer/trace/sql_text.h"
@@ -83,7 +84,7 @@ std::string sentence(sqlite3* handle, const std::string& file) {
   const char* detail = sqlite3_errmsg(handle);
   switch (code & 0xff) {
     case SQLITE_NOTADB:
-      return fmt::format("{} is not a Plumbline file: it is not an SQLite database.", file);
+      return fmt::format("{} is not a Plumbline file: it is not an SQLite database.{}", file, kImportFirst);
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
       if (isCompressed(handle)) {
@@ -167,7 +168,7 @@ Result<FileKind> kindOf(const std::string& path) {
     return compressed.ok() ? Result<FileKind>(FileKind::Compressed) : compressed.error();
   }
   if (std::string_view(header.data(), std::min(length, kMagic.size())) != kMagic.substr(0, length)) {
-    return Error{fmt::format("{} is not a Plumbline file: it is not an SQLite database.", path)};
+    return Error{fmt::format("{} is not a Plumbline file: it is not an SQLite database.{}", path, kImportFirst)};
   }
   if (length < kHeaderBytes) return Error{fmt::format("{} is damaged: it ends after {} bytes.", path, length)};
   return header[kWriteVersionOffset] == 2 ? FileKind::Log : FileKind::Plain;
@@ -404,7 +405,8 @@ Status Database::checkKind() {
                     m_path, m_path)};
   }
   if (numbers[0] != schema::kApplicationId) {
-    return Error{fmt::format("{} is not a Plumbline file: it is an SQLite database of another program.", m_path)};
+    return Error{fmt::format("{} is not a Plumbline file: it is an SQLite database of another program.{}", m_path,
+                             kImportFirst)};
   }
   if (numbers[1] > schema::kVersion) {
     return Error{

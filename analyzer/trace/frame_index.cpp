@@ -14,6 +14,8 @@
 #include <memory>
 #include <utility>
 
+#include "analyzer/trace/foreign_file.h"
+
 namespace plumb {
 namespace {
 
@@ -158,9 +160,8 @@ std::string FrameIndex::cutSentence() const {
 Error FrameIndex::inOnePiece(uint64_t offset) const {
   const std::string start = offset == 0 ? firstBytes(16) : std::string("SQLite");
   if (!start.starts_with("SQLite")) {
-    return Error{
-        fmt::format("{} is not a Plumbline file: what is compressed in it is no SQLite database{}.", m_path,
-                    start.starts_with('{') || start.starts_with('[') ? "; a trace in JSON is for plumb import" : "")};
+    return Error{fmt::format("{} is not a Plumbline file: what is compressed in it is no SQLite database.{}", m_path,
+                             kImportFirst)};
   }
   return Error{fmt::format(
       "{} is compressed in pieces too large to be read in place (at byte {}): unpack it with `zstd -d`, and "

@@ -46,17 +46,25 @@ size_t operatorLength(std::string_view text) noexcept {
   return kOperator.size() + std::min(rest.find_first_of("(<"), rest.size());
 }
 
-}  // namespace
-
-std::string demangle(const std::string& mangled) {
-  if (mangled.rfind("_Z", 0) != 0) return mangled;
+std::string demangledOrNone(const std::string& mangled) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(
       abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && name != nullptr ? std::string(name.get()) : mangled;
+  return status == 0 && name != nullptr ? std::string(name.get()) : std::string();
 }
 
-std::string shortKernelName(std::string_view name) {
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t next = std::min(text.find(from, at), text.size());
+    result += text.substr(at, next - at);
+    if (next < text.size()) result += to;
+    at = next + from.size();
+  }
+  return result;
+}
+
+std::string_view lastComponent(std::string_view name) {
   // One walk from the left over the outermost level: the last component before the parameters is the answer.
   std::string_view component;
   size_t start = 0;
@@ -95,7 +103,67 @@ std::string shortKernelName(std::string_view name) {
     }
   }
   if (component.empty() && start < name.size()) component = name.substr(start, i - start);
-  return component.empty() ? std::string(name) : std::string(component);
+  return component.empty() ? name : component;
+}
+
+// True for entry points of template libraries that only their template argument tells apart: cutlass::Kernel2 (also of
+// cutlass__5x_cudnn and other copies), ck_tile::kentry.
+bool isEntryPoint(std::string_view scope, std::string_view component) noexcept {
+  if (scope.size() < 2 || scope.substr(scope.size() - 2) != "::") return false;
+  scope.remove_suffix(2);
+  size_t begin = scope.size();
+  while (begin > 0 && isIdentifierCharacter(scope[begin - 1])) --begin;
+  scope.remove_prefix(begin);
+  if (component == "kentry") return scope == "ck_tile";
+  constexpr std::string_view kKernel = "Kernel";
+  return startsWith(scope, "cutlass") && startsWith(component, kKernel) &&
+         component.find_first_not_of("0123456789", kKernel.size()) == std::string_view::npos;
+}
+
+// Of such an entry point the name of the first template argument that is a type; "" for other kernels. `component` is
+// a part of `name`.
+std::string_view tellingArgument(std::string_view name, std::string_view component) noexcept {
+  if (component.data() < name.data() || component.data() > name.data() + name.size()) return {};
+  const auto begin = static_cast<size_t>(component.data() - name.data());
+  size_t at = begin + component.size();
+  if (at >= name.size() || name[at] != '<' || !isEntryPoint(name.substr(0, begin), component)) return {};
+  const size_t end = skipBrackets(name, at) - 1;
+  for (++at; at < end; ++at) {
+    while (at < end && name[at] == ' ') ++at;
+    const size_t start = at;
+    while (at < end && name[at] != ',') {
+      const bool isOpening = std::string_view("<({[").find(name[at]) != std::string_view::npos;
+      at = isOpening ? skipBrackets(name, at) : at + 1;
+    }
+    std::string_view argument = name.substr(start, std::min(at, end) - start);
+    while (argument.ends_with(' ')) argument.remove_suffix(1);
+    const bool isType = !argument.empty() && isIdentifierCharacter(argument[0]) &&
+                        std::isdigit(static_cast<unsigned char>(argument[0])) == 0 && argument != "true" &&
+                        argument != "false";
+    if (isType) return lastComponent(argument);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string demangle(const std::string& mangled) {
+  if (mangled.rfind("_Z", 0) != 0) return mangled;
+  // libstdc++ knows std::bfloat16_t (DF16b) from GCC 13 on, and reads something else before: give it another built-in
+  // type in its place. In an identifier this breaks its length, and the name is read as it is.
+  constexpr std::string_view kBfloat16 = "DF16b", kQuad = "g", kQuadName = "__float128";
+  if (mangled.find(kBfloat16) != std::string::npos) {
+    const std::string name = demangledOrNone(replaced(mangled, kBfloat16, kQuad));
+    if (!name.empty()) return replaced(name, kQuadName, "std::bfloat16_t");
+  }
+  const std::string name = demangledOrNone(mangled);
+  return name.empty() ? mangled : name;
+}
+
+std::string shortKernelName(std::string_view name) {
+  const std::string_view component = lastComponent(name);
+  const std::string_view telling = tellingArgument(name, component);
+  return std::string(telling.empty() ? component : telling);
 }
 
 }  // namespace plumb::schema

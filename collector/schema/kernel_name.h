@@ -10,8 +10,10 @@ namespace plumb::schema {
 [[nodiscard]] std::string demangle(const std::string& mangled);
 
 // Of a demangled name, what a person calls the kernel: no return type, namespaces, template arguments and parameters.
-//   void cutlass::Kernel2<Gemm<...>>(Params) -> Kernel2        f(int)::{lambda(int)#1}::operator()(int) const ->
+//   void at::native::softmax<float, 4>(float*) -> softmax      f(int)::{lambda(int)#1}::operator()(int) const ->
 //   operator()
+// Of the entry points of CUTLASS and ck_tile, which many kernels share, the template argument that tells them apart:
+//   void cutlass::Kernel2<cutlass_80_tensorop_gemm>(Params) -> cutlass_80_tensorop_gemm
 // A name that does not look like a C++ function is returned as it is. Never empty unless the name is.
 [[nodiscard]] std::string shortKernelName(std::string_view demangled);
 

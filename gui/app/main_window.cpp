@@ -249,9 +249,7 @@ void MainWindow::open(const QString& path) {
           emit loaded();
           return;
         }
-        QString message = toQString(result.error().message);
-        if (message.contains(QLatin1String("not a Plumbline file")))
-          message += tr(" A trace of another profiler has to be imported first: plumb import FILE -o run.sqlite");
+        const QString message = toQString(result.error().message);
         present(nullptr);
         showMessage(message);
         emit failed(message);

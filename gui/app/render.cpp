@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/trace/device_text.h"
 #include "gui/charts/memory_chart.h"
 #include "gui/charts/roofline_chart.h"
 #include "gui/pages/scenes.h"
@@ -349,7 +350,7 @@ Result<QImage> renderRoofline(const TraceData& data, const RenderOptions& option
   if (processes == 1 && !chosen->rank) who = QStringLiteral("the only process");
   const QString subtitle = QStringLiteral("%1 · %2 · one mark for each operation and kernel")
                                .arg(who)
-                               .arg(device ? toQString(device->name) : QStringLiteral("unknown device"));
+                               .arg(device ? toQString(plumb::deviceText(*device)) : QStringLiteral("unknown device"));
   const double head =
       paintTitle(painter, theme, QStringLiteral("Roofline of %1").arg(fileName(data.path)), subtitle, size.width());
   const double list = size.width() >= 1200 ? 346 : 0;

@@ -28,10 +28,6 @@ QString holds(const TraceData& data) {
   return what.isEmpty() ? tr(" The file holds no events at all.") : tr(" The file holds %1.").arg(what);
 }
 
-QString ranksText(const std::vector<int64_t>& ranks) {
-  return (ranks.size() == 1 ? tr("rank %1") : tr("ranks %1")).arg(toQString(rankList(ranks)));
-}
-
 }  // namespace
 
 QString whyNoTimeline(const TraceData& data) {
@@ -76,24 +72,10 @@ QString whyNoRoofline(const TraceData& data) {
 
 QString stuckSentence(const TraceData& data) {
   if (!data.stuckProblem.empty()) return tr("Cannot say whether the run hangs: %1").arg(toQString(data.stuckProblem));
-  if (!data.stuck.hasStates && !data.stuck.hasCollectives)
-    return tr(
-        "Cannot say whether the run hangs, because the file holds neither collectives nor their states: record the "
-        "run, or import the flight-recorder dumps of all ranks.");
-  if (data.stuck.collectives.empty()) return tr("No rank waited in a collective for one that never came.");
-  const StuckCollective& first = data.stuck.collectives.front();
-  QString what = tr("%1 %2 of %3").arg(toQString(first.operation)).arg(first.sequence).arg(toQString(first.group));
-  if (first.since) what += tr(", since %1").arg(formatTime(static_cast<double>(first.since->ns()), 1e6));
-  QString text = first.missing.empty()
-                     ? tr("Collectives have not ended, the first of them %1: %2.").arg(what, toQString(first.reason))
-                     : tr("The run hangs in %1: %2.").arg(what, toQString(first.reason));
-  if (!data.stuck.suspects.empty()) {
-    std::vector<int64_t> ranks;
-    for (const auto& suspect : data.stuck.suspects) ranks.push_back(suspect.rank);
-    std::ranges::sort(ranks);
-    text += tr(" Look at %1.").arg(ranksText(ranks));
-  }
-  return text;
+  if (data.stuck.collectives.empty()) return toQString(hangSentence(data.stuck, ""));
+  const std::optional<TimePoint>& since = data.stuck.collectives.front().since;
+  return toQString(hangSentence(
+      data.stuck, since ? formatTime(static_cast<double>(since->ns()), 1e6).toStdString() : std::string()));
 }
 
 QString runEndNote(const TraceData& data) {

@@ -16,6 +16,7 @@
 #include "analyzer/export/html/html_text.h"
 #include "analyzer/export/html/pictures.h"
 #include "analyzer/reports/reports.h"
+#include "analyzer/trace/device_text.h"
 
 namespace plumb::exports {
 namespace {
@@ -196,7 +197,7 @@ void Page::head() {
   std::set<std::string> devices;
   bool software = false;
   for (const Device& device : m_trace.devices()) {
-    devices.insert(device.name);
+    devices.insert(deviceText(device));
     software = software || device.isSoftware;
   }
   std::string names;

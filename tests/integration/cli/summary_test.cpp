@@ -56,13 +56,19 @@ TEST_F(Cli, RanksThatAreAlikeAreOneRow) {
   EXPECT_EQ(countOf(page, "groups have no name"), 1u);
 }
 
-TEST_F(Cli, ADeviceWithoutANameIsItsNumber) {
+TEST_F(Cli, ADeviceWithoutANameIsItsNumberAndSaysWhy) {
   {
     TraceBuilder trace(path("nameless.sqlite"));
     trace.addDevice(trace.addRank(0), {.ordinal = 3, .name = "", .kind = "gpu"});
   }
   const std::string page = plumb({"summary", path("nameless.sqlite")}).output;
-  EXPECT_THAT(page, AllOf(HasSubstr("train    3"), Not(HasSubstr("3:"))));
+  EXPECT_THAT(page, AllOf(HasSubstr("train    device 3 (its name is not in the file)"), Not(HasSubstr("3:"))));
+  {
+    TraceBuilder trace(path("named.sqlite"));
+    trace.addDevice(trace.addRank(0), {.ordinal = 3, .name = "NVIDIA A100", .kind = "gpu"});
+  }
+  EXPECT_THAT(plumb({"diff", path("nameless.sqlite"), path("named.sqlite")}).output,
+              HasSubstr("The devices differ: device 3 (its name is not in the file) and NVIDIA A100."));
 }
 
 TEST_F(Cli, OutOfMemoryIsSaidWithWhatWasLive) {
@@ -79,6 +85,114 @@ TEST_F(Cli, OutOfMemoryIsSaidWithWhatWasLive) {
               AllOf(HasSubstr("Out of memory\n"),
                     HasSubstr("At 2.00 ms, out of memory: 3.00 GiB were asked for, 1.00 MiB were free on device 0;"),
                     HasSubstr("10.00 MiB\n  were live.")));
+}
+
+TEST_F(Cli, AHungRunsRecordingSaysSoBeforeItsTimes) {
+  constexpr int64_t kMs = 1'000'000;
+  {
+    TraceBuilder trace(path("hang.sqlite"));
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      const int64_t process = trace.addRank(rank, 2), thread = trace.addThread(process);
+      const int64_t device = trace.addDevice(process), stream = trace.addStream(process, device, 7);
+      const int64_t communicator = trace.addCommunicator(process, 5, 2, rank, "world");
+      for (int64_t call = 0; call < (rank == 0 ? 2 : 1); ++call) {  // rank 1 never calls the second
+        const int64_t correlation = trace.newCorrelation(), start = (10 + 40 * call) * kMs;
+        trace.addCollective({.process = process,
+                             .thread = thread,
+                             .communicator = communicator,
+                             .startNs = start,
+                             .operation = "AllReduce",
+                             .sequence = call,
+                             .externalId = correlation});
+        trace.addLink(process, correlation, correlation);
+        trace.addKernel({.process = process,
+                         .device = device,
+                         .stream = stream,
+                         .startNs = start,
+                         .durationNs = call == 0 ? kMs : 900 * kMs,
+                         .correlation = correlation},
+                        "ncclDevKernel_AllReduce");
+      }
+    }
+  }
+  const std::string page = plumb({"summary", path("hang.sqlite")}).output;
+  EXPECT_THAT(
+      page,
+      HasSubstr("Stuck collectives  (in what the run hangs)\n"
+                "  The run hangs in AllReduce 1 of world, since 50.00 ms: rank 0 called it and waited 900.0 ms for\n"
+                "  rank 1, which never called it"));
+  EXPECT_THAT(page, HasSubstr("Look at rank 1."));
+  EXPECT_LT(page.find("Stuck collectives"), page.find("GPU time per rank"));
+}
+
+TEST_F(Cli, WhatIsReservedIsTheAllocatorsCounterWhereThereIsOne) {
+  for (const bool isCounted : {true, false}) {
+    TraceBuilder trace(path(isCounted ? "counted.sqlite" : "pool.sqlite"));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    trace.addAllocation(
+        {.process = process, .device = device, .startNs = 10, .address = 4096, .bytes = 1 << 20, .fromPool = true});
+    if (!isCounted) continue;
+    trace.addCounter(process, 5, "torch reserved bytes, device 0", 2 << 20);
+    trace.addCounter(process, 20, "torch reserved bytes, device 0", 6 << 20);
+  }
+  EXPECT_THAT(plumb({"summary", path("counted.sqlite")}).output,
+              AllOf(HasSubstr("Reserved from the driver: peak 6.00 MiB, the allocator's counter."),
+                    Not(HasSubstr("cannot say, because the allocations"))));
+  EXPECT_THAT(plumb({"summary", path("pool.sqlite")}).output,
+              HasSubstr("What is reserved from the driver: cannot say, because the allocations come from\n  a pool"));
+}
+
+TEST_F(Cli, WhatNothingSaysTheUseOfIsListedByTheCodeThatAllocatedIt) {
+  {
+    TraceBuilder trace(path("places.sqlite"));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    int64_t next = 1;
+    for (const char* place : {"model.py:12 init", "model.py:12 init", "loader.py:3 read", "a.py:1 f", "b.py:1 g"}) {
+      const std::string id = std::to_string(next);
+      trace.addAllocation(
+          {.process = process, .device = device, .startNs = 10, .address = next << 24, .bytes = (8 << 20) / next});
+      trace.execute("INSERT INTO stack(id, name_id) VALUES(" + id + ", " + std::to_string(trace.text(place)) + ")");
+      trace.execute("INSERT INTO allocation_detail(allocation_id, stack_id) SELECT max(id), " + id +
+                    " FROM allocation");
+      ++next;
+    }
+  }
+  const std::string page = plumb({"summary", path("places.sqlite")}).output;
+  EXPECT_THAT(page, AllOf(HasSubstr("12.00 MiB            2  model.py:12 init\n"),
+                          HasSubstr(" 2.67 MiB            1  loader.py:3 read\n"), Not(HasSubstr("b.py"))));
+}
+
+TEST_F(Cli, TheSummarysSharesAreThoseOfTheReport) {
+  {
+    TraceBuilder trace(path("shares.sqlite"));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    const int64_t stream = trace.addStream(process, device, 7);
+    const auto work = [&](int64_t start, int64_t length) {
+      return TraceBuilder::Work{
+          .process = process, .device = device, .stream = stream, .startNs = start, .durationNs = length};
+    };
+    trace.addKernel(work(0, 33'340), "gemm");  // 33.34 %, communication 33.34 %, idle 33.32 %: they add up to 99.9
+    trace.addKernel(work(66'660, 33'340), "ncclDevKernel_AllReduce");
+  }
+  const std::string page = plumb({"summary", path("shares.sqlite")}).output;
+  EXPECT_THAT(page, AllOf(HasSubstr("33.3 µs 33.3 %"), Not(HasSubstr("33.4 %"))));
+  EXPECT_THAT(page, HasSubstr("1.00 s recorded; GPU work from 0 ns to 100 µs.")) << "the process lived for a second";
+}
+
+TEST_F(Cli, ADiffSaysWhatDiffersInTheCommandsAndWhatItsIntervalCovers) {
+  const auto record = [&](const char* name, const char* command) {
+    TraceBuilder trace(path(name));
+    trace.setMeta("command", command);
+    trace.addDevice(trace.addRank(0));
+    return path(name);
+  };
+  const std::string small = record("small.sqlite", "train --batch 8"),
+                    large = record("large.sqlite", "train --batch 16");
+  EXPECT_THAT(plumb({"diff", small, large}).output,
+              AllOf(HasSubstr("small.sqlite, no steps of 1 rank\n   train --batch 8\n"),
+                    HasSubstr("large.sqlite, no steps of 1 rank\n   train --batch 16\n"),
+                    HasSubstr("not how one run differs from the next")));
+  EXPECT_THAT(plumb({"diff", small, small}).output, Not(HasSubstr("train --batch 8")));
 }
 
 TEST_F(Cli, WhatCannotBeComparedIsExplainedOnce) {

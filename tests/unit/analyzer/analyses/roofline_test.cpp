@@ -266,13 +266,14 @@ TEST_F(Roofline, ALatencyBoundVerdictSaysWhatShowsTheLatency) {
   const std::vector<DeviceRoofline> devices = analyze();
   std::map<std::string, RooflinePoint> points;
   for (const RooflinePoint& point : devices.at(0).points) points[point.name] = point;
-  EXPECT_EQ(points["short"].verdict, Verdict::LatencyBound);
-  EXPECT_THAT(points["short"].reason, testing::HasSubstr("2.0 us on average"));
-  EXPECT_EQ(points["narrow"].verdict, Verdict::LatencyBound);
-  EXPECT_THAT(points["narrow"].reason, testing::HasSubstr("4 blocks, the device 100 multiprocessors"));
-  EXPECT_EQ(points["long"].verdict, Verdict::LatencyBound);
-  EXPECT_THAT(points["long"].reason,
-              testing::StartsWith("30.0 % of the nearer roof, fp32; its kernels are neither short"));
+  for (const auto& [name, point] : points) EXPECT_EQ(point.verdict, Verdict::LatencyBound) << name;
+  EXPECT_EQ(points["short"].reason, "short kernels: 2.0 us");
+  EXPECT_EQ(points["narrow"].reason, "small grids: 4/100 SMs");
+  EXPECT_EQ(points["long"].reason, "neither short nor small");
+  constexpr const char* kLaunchLess = "enlarge the batch, use CUDA graphs, launch fewer kernels";
+  EXPECT_EQ(remedyFor(points["short"]), kLaunchLess);
+  EXPECT_EQ(remedyFor(points["narrow"]), kLaunchLess);
+  EXPECT_EQ(remedyFor(points["long"]), "see with ncu what holds it back");
 }
 
 TEST_F(Roofline, CommunicationIsNotListed) {

@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
-#include "analyzer/cli/shares.h"
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::cli {
@@ -71,16 +68,6 @@ TEST(Nanoseconds, AreReadExactly) {
   for (const char* wrong : {"", "ms", "1x", "1.2.3ms", "1e3", "0.5", "0.1ns", "9223372036854775808", "1 000", "--1"}) {
     EXPECT_FALSE(parseNanoseconds(wrong).ok()) << wrong;
   }
-}
-
-TEST(Shares, AddUpToAHundred) {
-  for (const std::vector<int64_t>& parts :
-       {std::vector<int64_t>{1, 1, 1}, {1, 2, 4, 8, 16}, {999, 1, 0, 0}, {INT64_MAX / 2, INT64_MAX / 3, 7}}) {
-    const auto shares = sharesInTenths(parts);
-    EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), int64_t{0}), 1000);
-  }
-  EXPECT_EQ(sharesInTenths({1, 1, 1}), (std::vector<int64_t>{334, 333, 333}));
-  EXPECT_TRUE(sharesInTenths({0, 0}).empty());
 }
 
 }  // namespace

@@ -36,9 +36,10 @@ class File {
 struct RunSpec {
   std::vector<int64_t> gemmUs;  // one step each
   int64_t ranks = 1;
-  std::string second = "";  // another kernel of 10 µs in each step
+  std::string second = "";  // another kernel in each step
   bool hasSteps = true;
   int64_t peakBytes = 1000;
+  int64_t secondUs = 10;
 };
 
 Trace makeRun(const File& file, const RunSpec& spec) {
@@ -50,7 +51,7 @@ Trace makeRun(const File& file, const RunSpec& spec) {
           {.process = rank.process, .device = rank.device, .startNs = 0, .address = 4096, .bytes = spec.peakBytes});
       int64_t begin = 0;
       for (const int64_t us : spec.gemmUs) {
-        const int64_t length = us * kUs + 30 * kUs;
+        const int64_t length = us * kUs + 20 * kUs + spec.secondUs * kUs;
         if (spec.hasSteps) trace.addRange(rank.process, rank.thread, begin, length, "step");
         const auto launch = [&](int64_t start, int64_t duration, const std::string& name) {
           const int64_t correlation = trace.newCorrelation();
@@ -58,7 +59,7 @@ Trace makeRun(const File& file, const RunSpec& spec) {
           trace.addKernel(rank.work(start, duration, correlation), name);
         };
         launch(begin + 2 * kUs, us * kUs, "gemm");
-        if (!spec.second.empty()) launch(begin + 5 * kUs + us * kUs, 10 * kUs, spec.second);
+        if (!spec.second.empty()) launch(begin + 5 * kUs + us * kUs, spec.secondUs * kUs, spec.second);
         begin += length;
       }
     }
@@ -119,6 +120,18 @@ TEST(CompareRuns, TheVerdictIsASentence) {
 
 TEST(CompareRuns, TheOtherWayRoundIsFaster) {
   EXPECT_EQ(rowOf(compare({{200, 201, 199, 200}}, {{100, 101, 99, 100}}), Subject::Kernel, "gemm").verdict, "faster");
+}
+
+TEST(CompareRuns, OfTheSameTimePerCallSaysThatThereAreFewerCalls) {
+  // A calls the kernel "gemm" twice in a step, B once; each call takes as long.
+  const Comparison comparison = compare({{100, 101, 99, 100}, 1, "gemm", true, 1000, 100}, {{100, 101, 99, 100}});
+  EXPECT_EQ(rowOf(comparison, Subject::Kernel, "gemm").verdict, "fewer calls");
+  EXPECT_EQ(rowOf(comparison, Subject::Step, "step").verdict, "faster");
+  const Comparison back = compare({{100, 101, 99, 100}}, {{100, 101, 99, 100}, 1, "gemm", true, 1000, 100});
+  EXPECT_EQ(rowOf(back, Subject::Kernel, "gemm").verdict, "more calls");
+  // Twice as many calls that also take longer each are slower.
+  const Comparison slower = compare({{100, 101, 99, 100}}, {{200, 201, 199, 200}, 1, "gemm", true, 1000, 200});
+  EXPECT_EQ(rowOf(slower, Subject::Kernel, "gemm").verdict, "slower");
 }
 
 TEST(CompareRuns, NamesAddedAndRemovedKernels) {

@@ -303,7 +303,8 @@ TEST_F(Compressed, OneFrameOfEverythingIsToBeUnpackedFirst) {
 
 TEST_F(Compressed, WhatIsNoDatabaseInsideIsSaid) {
   EXPECT_THAT(openError(zstdFrame("{\"traceEvents\": []}")), HasSubstr("is not a Plumbline file"));
-  EXPECT_THAT(openError(zstdFrame("[" + std::string(20 << 20, ' '))), HasSubstr("a trace in JSON is for plumb import"));
+  EXPECT_THAT(openError(zstdFrame("[" + std::string(20 << 20, ' '))),
+              HasSubstr("has to be imported first: plumb import FILE"));
   EXPECT_THAT(openError(zstdFrame("SQLite format 3")), HasSubstr("is not a Plumbline file"));
   EXPECT_THAT(openError(zstdFrame(std::string("SQLite format 3\0", 16))), HasSubstr("is damaged"));
   EXPECT_THAT(openError(seekTable({})), HasSubstr("ends early"));

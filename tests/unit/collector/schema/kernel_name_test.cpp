@@ -20,7 +20,14 @@ TEST_P(ShortName, IsWhatAPersonCallsTheKernel) {
 INSTANTIATE_TEST_SUITE_P(
     Names, ShortName,
     testing::Values(Name{"softgemm_bf16_tn", "softgemm_bf16_tn"}, Name{"f()", "f"}, Name{"void f<int>(int)", "f"},
-                    Name{"void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm<(Layout)1> >(Params)", "Kernel2"},
+                    Name{"void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm<(Layout)1> >(Params)",
+                         "cutlass_80_tensorop_bf16_s16816gemm"},
+                    Name{"void cutlass__5x_cudnn::Kernel<cutlass_tensorop_fprop>(cutlass_tensorop_fprop::Params)",
+                         "cutlass_tensorop_fprop"},
+                    Name{"void cutlass::Kernel2<cutlass::gemm::kernel::GemmUniversal<int, (T)2> >(P)", "GemmUniversal"},
+                    Name{"void ck_tile::kentry<1, ck_tile::Rmsnorm2dFwd<ck_tile::OnePass>, K>(K)", "Rmsnorm2dFwd"},
+                    Name{"void mine::Kernel2<int>(int)", "Kernel2"}, Name{"void cutlass::Kernel2(int)", "Kernel2"},
+                    Name{"void cutlass::Kernel<1, true>(int)", "Kernel"}, Name{"cutlass::Kernel<", "Kernel"},
                     Name{"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
                          "ncclDevKernel_AllGather_RING_LL"},
                     Name{"void at::native::(anonymous namespace)::softmax<float, 4>(float*, int)", "softmax"},
@@ -38,7 +45,14 @@ TEST(Demangle, LeavesAloneWhatIsNotMangled) {
   EXPECT_EQ(demangle("_Z3addPfi"), "add(float*, int)");
   EXPECT_EQ(demangle("triton_poi_fused_add_0"), "triton_poi_fused_add_0");
   EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
+  EXPECT_EQ(demangle("_ZnonsenseDF16b"), "_ZnonsenseDF16b");
   EXPECT_EQ(demangle(""), "");
+}
+
+TEST(Demangle, KnowsBfloat16WithAnyCompiler) {
+  EXPECT_EQ(demangle("_Z4normDF16bf"), "norm(std::bfloat16_t, float)");
+  EXPECT_EQ(demangle("_ZN7ck_tile6kentryILi1ENS_4NormIDF16bEEEEvT0_"),
+            "void ck_tile::kentry<1, ck_tile::Norm<std::bfloat16_t> >(ck_tile::Norm<std::bfloat16_t>)");
 }
 
 }  // namespace
