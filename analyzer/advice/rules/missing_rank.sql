@@ -9,6 +9,9 @@ other AS (
   SELECT state, process_group, operation, sequence, count(*) AS ranks, group_concat(rank, ' ') AS who, max(waited_ns) AS waited_ns, min(called_ns) AS called_ns,
          group_concat('collective ' || collective_id, ', ') AS evidence
   FROM part WHERE part = iif(state = 'held back', 'completed', 'waiting') GROUP BY state, process_group, operation, sequence),
+-- No more than what the rank that waited longest did not compute, where its kernels are known.
+exposed AS (
+  SELECT max(ns) AS ns FROM (SELECT sum(missing_ns) AS ns FROM analysis_exposed_communication(NULL, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid)),
 -- One row per rank: of what it never called, else of what it did not complete, the first.
 missing AS (
   SELECT m.*, o.ranks, o.who, o.waited_ns AS others_waited_ns, o.called_ns AS others_called_ns, o.evidence,
@@ -20,10 +23,10 @@ SELECT rank, pid,
               iif(collectives > 1, printf(', nor %s%d others', iif(state = 'held back', '', 'to '), collectives - 1), ''), iif(ranks > 1, 's', ''), who,
               iif(state = 'held back', 'completed it', 'waited for it'),
               iif(others_waited_ns IS NULL OR state = 'held back', '', printf(' up to %.2f ms', others_waited_ns / 1e6)), coalesce('; ' || doing, '')) AS finding,
-       iif(state = 'held back', NULL, others_waited_ns) AS gain_ns,
+       iif(state = 'held back', NULL, iif(e.ns > 0, min(others_waited_ns, e.ns), others_waited_ns)) AS gain_ns,
        iif(others_waited_ns IS NULL OR state = 'held back', 'cannot say, because how long they waited was not recorded',
-           printf('the longest wait: %.2f ms', others_waited_ns / 1e6)) AS arithmetic,
+           printf('the longest wait: %.2f ms%s', others_waited_ns / 1e6, iif(e.ns > 0 AND e.ns < others_waited_ns, printf(', of which nothing was computed in %.2f ms', e.ns / 1e6), ''))) AS arithmetic,
        others_called_ns AS start_ns, others_called_ns + others_waited_ns AS end_ns, evidence, NULL AS cannot_say
-FROM missing WHERE place = 1 AND (:rank IS NULL OR rank = :rank)
+FROM missing CROSS JOIN exposed e WHERE place = 1 AND (:rank IS NULL OR rank = :rank)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collectives were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.collective);

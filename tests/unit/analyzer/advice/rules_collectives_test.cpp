@@ -78,16 +78,36 @@ TEST(Rules, AStragglerCostsOnlyTheWaitsThatNothingCovers) {
   EXPECT_THAT(straggler->arithmetic, HasSubstr("1.00 ms in all while nothing computed there"));
 }
 
+// Ten collectives; the last one never saw rank 1, and rank 0 gave up after half a second.
+void addMissingRank(TraceBuilder& trace) {
+  addCollectives(trace, 10, 64 << 20, 1000 * kUs, 20 * kUs, 0);
+  trace.execute("DELETE FROM collective WHERE sequence = 9 AND process_id = 2");
+  trace.execute(
+      "UPDATE kernel SET duration_ns = 500000000 WHERE id = (SELECT max(id) FROM kernel WHERE process_id = 1)");
+  trace.execute("DELETE FROM kernel WHERE id = (SELECT max(id) FROM kernel WHERE process_id = 2)");
+}
+
+TEST(Rules, AMissingRankCostsNoTimeInWhichTheOthersComputed) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addMissingRank(trace);
+    trace.execute("CREATE TEMP TABLE work AS SELECT * FROM kernel WHERE id = 1");  // rank 0's gemm, again
+    trace.execute("UPDATE work SET id = 9999, start_ns = 100000000, duration_ns = 200000000");
+    trace.execute("INSERT INTO kernel SELECT * FROM work");
+  }
+  const auto missing = findingOf(adviceOn(file), "missing_rank");
+  ASSERT_TRUE(missing);
+  EXPECT_EQ(missing->gain, Duration(300 * kMs));
+  EXPECT_THAT(missing->arithmetic,
+              HasSubstr("the longest wait: 500.00 ms, of which nothing was computed in 300.00 ms"));
+}
+
 TEST(Rules, AMissingRankIsNamedAndItsWaitIsNotCommunication) {
   const TraceFile file;
   {
     TraceBuilder trace(file.path());
-    addCollectives(trace, 10, 64 << 20, 1000 * kUs, 20 * kUs, 0);
-    // The last one never saw rank 1, and rank 0 gave up after half a second.
-    trace.execute("DELETE FROM collective WHERE sequence = 9 AND process_id = 2");
-    trace.execute(
-        "UPDATE kernel SET duration_ns = 500000000 WHERE id = (SELECT max(id) FROM kernel WHERE process_id = 1)");
-    trace.execute("DELETE FROM kernel WHERE id = (SELECT max(id) FROM kernel WHERE process_id = 2)");
+    addMissingRank(trace);
   }
   const Advice advice = adviceOn(file);
   const auto missing = findingOf(advice, "missing_rank");

@@ -97,6 +97,34 @@ TEST(Rules, AnOddNumberOfTokensIsNoMisalignment) {
   EXPECT_FALSE(findingOf(adviceOn(file), "misaligned_gemms"));
 }
 
+// torch's linear layer: x [tokens, 768] times the transposed weight [768, outputs].
+std::optional<Finding> misalignedLinear(int64_t tokens, int64_t outputs) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 5 * kUs, 100 * kUs);
+    const auto number = [](int64_t value) { return std::to_string(value); };
+    const std::string dims =
+        "[[" + number(outputs) + "], [" + number(tokens) + ", 768], [768, " + number(outputs) + "]]";
+    trace.execute("INSERT INTO operator_argument_set VALUES(1, " + number(trace.text(dims)) + ", " +
+                  number(trace.text(R"(["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"])")) + ", " +
+                  number(trace.text("[[1], [768, 1], [1, 768]]")) + ", 0, 0)");
+    trace.execute(
+        "INSERT INTO operator(process_id, thread_id, start_ns, duration_ns, name_id, argument_set_id) VALUES(" +
+        number(host.rank.process) + ", " + number(host.rank.thread) + ", 0, 100, " + number(trace.text("aten::addmm")) +
+        ", 1)");
+  }
+  return findingOf(adviceOn(file), "misaligned_gemms");
+}
+
+TEST(Rules, OfALinearLayerTheOutputsNeedAlignmentAndTheTokensDoNot) {
+  EXPECT_FALSE(misalignedLinear(788 + 1, 3072));
+  const auto finding = misalignedLinear(788, 50257);
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(finding->finding, HasSubstr("m x n x k = 788 x 50257 x 768: n = 50257"));
+}
+
 TEST(Rules, WithoutAGainTheSetUpIsNotNamedBesideTheSteps) {
   const TraceFile file;
   {
