@@ -276,7 +276,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   exporting->footer(
       "chrome   trace.json[.gz] for Perfetto; a folder gets a file per rank, as HolisticTraceAnalysis wants them\n"
       "csv      a folder with a file per view\n"
-      "parquet  a folder with a dataset per view, partitioned by rank, for DuckDB, Spark, Dask\n"
+      "parquet  a folder with a dataset per view (by rank where all rows have one) for DuckDB, Spark, Dask, pandas\n"
       "nsys     an SQLite file with the tables of Nsight Systems' export, for programs that read those\n"
       "folded   stacks for flamegraph.pl, speedscope, inferno\n"
       "html     one page to send to a colleague: what ran, where its time and memory went, advice\n"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <parquet/arrow/writer.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@ namespace plumb::exports {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr std::string_view kRank = "rank";
 constexpr int64_t kRowGroup = 1 << 17;  // rows in memory per rank
 
 struct ColumnPlan {
@@ -39,22 +41,29 @@ std::string unitOf(std::string_view column) {
   return column == "bytes" ? "bytes" : "";
 }
 
+struct ValueTypes {
+  std::vector<std::shared_ptr<arrow::DataType>> columns;
+  bool allHaveRank = false;
+};
+
 // SQLite's columns have no fixed type: the values say which it is. Text if any value is one.
-Result<std::vector<std::shared_ptr<arrow::DataType>>> typesOf(Trace& trace, const std::string& view,
-                                                              const std::vector<std::string>& names) {
-  std::string sql = "SELECT ";
+Result<ValueTypes> typesOf(Trace& trace, const std::string& view, const std::vector<std::string>& names) {
+  std::string sql =
+      std::ranges::count(names, kRank) > 0 ? fmt::format("SELECT count(*) = count({})", kRank) : "SELECT 0";
   for (const std::string& name : names) {
     sql += fmt::format(
-        "{}max(CASE typeof(\"{}\") WHEN 'text' THEN 4 WHEN 'blob' THEN 3 WHEN 'real' THEN 2 WHEN 'integer' "
+        ", max(CASE typeof(\"{}\") WHEN 'text' THEN 4 WHEN 'blob' THEN 3 WHEN 'real' THEN 2 WHEN 'integer' "
         "THEN 1 ELSE 0 END)",
-        &name == &names.front() ? "" : ", ", name);
+        name);
   }
   auto row = trace.query(sql + " FROM " + view);
   if (!row.ok()) return row.error();
-  std::vector<std::shared_ptr<arrow::DataType>> types;
+  ValueTypes result;
+  std::vector<std::shared_ptr<arrow::DataType>>& types = result.columns;
   if (row.value().next()) {
+    result.allHaveRank = row.value().integer(0) != 0;
     for (size_t i = 0; i < names.size(); ++i) {
-      switch (row.value().integer(static_cast<int>(i))) {
+      switch (row.value().integer(static_cast<int>(i) + 1)) {
         case 4:
           types.push_back(arrow::utf8());
           break;
@@ -71,7 +80,7 @@ Result<std::vector<std::shared_ptr<arrow::DataType>>> typesOf(Trace& trace, cons
     }
   }
   if (const Status status = row.value().status(); !status.ok()) return status.error();
-  return types;
+  return result;
 }
 
 // The file of one rank.
@@ -153,13 +162,11 @@ class Part {
   int64_t m_rows = 0;
 };
 
-Result<std::string> makePlace(const std::string& folder, std::optional<int64_t> rank) {
-  const fs::path place =
-      fs::path(folder) / (rank ? fmt::format("rank={}", *rank) : std::string("rank=__HIVE_DEFAULT_PARTITION__"));
+Result<std::string> makePlace(const fs::path& folder, const std::string& file) {
   std::error_code failed;
-  fs::create_directories(place, failed);
-  if (failed) return Error{fmt::format("Cannot create the folder {}: {}.", place.string(), failed.message())};
-  return (place / "part-0.parquet").string();
+  fs::create_directories(folder, failed);
+  if (failed) return Error{fmt::format("Cannot create the folder {}: {}.", folder.string(), failed.message())};
+  return (folder / file).string();
 }
 
 }  // namespace
@@ -173,17 +180,20 @@ Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const 
   auto types = typesOf(trace, view, names);
   if (!types.ok()) return types.error();
 
+  // pandas, Dask and pyarrow's own inference refuse Hive's folder for nulls, rank=__HIVE_DEFAULT_PARTITION__, alone as
+  // well as beside others.
+  const bool isPartitioned = types.value().allHaveRank;
   std::vector<ColumnPlan> columns;
   int rankColumn = -1;
   for (int i = 0; i < row.columnCount(); ++i) {
     const std::string& name = names[static_cast<size_t>(i)];
-    if (name == "rank") {
-      rankColumn = i;  // the folder's name says it
-      continue;
+    if (name == kRank) {
+      rankColumn = i;
+      if (isPartitioned) continue;  // the folder's name says it
     }
     const std::string unit = unitOf(name);
     auto metadata = unit.empty() ? nullptr : arrow::key_value_metadata({"unit"}, {unit});
-    columns.push_back({i, arrow::field(name, types.value()[static_cast<size_t>(i)], true, metadata)});
+    columns.push_back({i, arrow::field(name, types.value().columns[static_cast<size_t>(i)], true, metadata)});
   }
 
   DatasetResult result;
@@ -192,7 +202,8 @@ Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const 
     const std::optional<int64_t> rank = rankColumn < 0 ? std::nullopt : row.optionalInteger(rankColumn);
     std::unique_ptr<Part>& part = parts[rank];
     if (!part) {
-      auto place = makePlace(folder, rank);
+      auto place = isPartitioned ? makePlace(fs::path(folder) / fmt::format("rank={}", *rank), "part-0.parquet")
+                                 : makePlace(folder, fmt::format("part-{}.parquet", parts.size() - 1));
       if (!place.ok()) return place.error();
       auto created = Part::create(std::move(place).value(), columns);
       if (!created.ok()) return created.error();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view as a Parquet dataset partitioned by rank in Hive's way, through Apache Arrow.
+// A view as a Parquet dataset, partitioned by rank in Hive's way where every row has one, through Apache Arrow.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,8 +13,9 @@ struct DatasetResult {
   size_t files = 0;  // 0: the view has no rows
 };
 
-// Writes FOLDER/rank=N/part-0.parquet; rows without a rank go to rank=__HIVE_DEFAULT_PARTITION__. Columns keep their
-// names and, in their metadata ("unit"), their units. What a failure leaves in the folder is the caller's.
+// Writes FOLDER/rank=N/part-0.parquet; when a row has no rank, FOLDER/part-N.parquet, a file for each rank and one for
+// none, with a column rank: readers do not agree on partitions of null. Columns keep their names and, in their metadata
+// ("unit"), their units. What a failure leaves in the folder is the caller's.
 [[nodiscard]] Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const std::string& folder);
 
 }  // namespace plumb::exports

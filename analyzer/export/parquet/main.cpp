@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// plumb-parquet TRACE FOLDER [--force]: every public view as a Parquet dataset, FOLDER/VIEW/rank=N/part-0.parquet,
-// which DuckDB, Spark, Dask and pandas read as one table with a column rank. A program of its own, so that nothing else
-// needs Apache Arrow; `plumb export --format parquet` starts it.
+// plumb-parquet TRACE FOLDER [--force]: every public view as a Parquet dataset, FOLDER/VIEW/rank=N/part-0.parquet
+// or, where rows have no rank, FOLDER/VIEW/part-N.parquet. DuckDB, Spark, Dask and pandas read either as one table with
+// a column rank. A program of its own, so that nothing else needs Apache Arrow; `plumb export --format parquet` starts
+// it.
 #include <fmt/format.h>
 
 #include <cstdio>

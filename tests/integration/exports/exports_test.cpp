@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // export, merge, advise, diff and check as a user or a script meets them, and other programs that read what we write:
-// HolisticTraceAnalysis, DuckDB and Dask, of the Python in PLUMB_TEST_PYTHON (else python3).
+// HolisticTraceAnalysis, DuckDB, Dask, pandas and pyarrow, of the Python in PLUMB_TEST_PYTHON (else python3).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "tests/support/process.h"
@@ -84,7 +85,29 @@ TEST_F(Exports, UnknownFormatIsWrongUsage) {
 
 TEST_F(Exports, HtaHasTheSameNumbers) { expectPython("hta_numbers.py"); }
 
-TEST_F(Exports, DuckDbAndDaskHaveTheSameSums) { expectPython("parquet_sums.py"); }
+// A process of each rank, or without one, that ran a kernel inside a range.
+void makeTraceOf(const std::string& path, const std::vector<std::optional<int64_t>>& ranks) {
+  TraceBuilder trace(path);
+  for (const std::optional<int64_t>& rank : ranks) {
+    const int64_t process = trace.addProcess({.rank = rank}), thread = trace.addThread(process);
+    const int64_t device = trace.addDevice(process), stream = trace.addStream(process, device, 7);
+    trace.addRange(process, thread, 1'000, 90'000, "step");
+    trace.addApiCall(process, thread, 2'000, 1'000, "cudaLaunchKernel", 5);
+    trace.addKernel({process, device, stream, 10'000, 20'000, 5}, "gemm");
+  }
+}
+
+TEST_F(Exports, ParquetReadersHaveTheSameSums) { expectPython("parquet_sums.py"); }
+
+TEST_F(Exports, ParquetReadersReadRunsWithoutRanks) {
+  makeTraceOf(m_trace, {std::nullopt});
+  expectPython("parquet_sums.py");
+}
+
+TEST_F(Exports, ParquetReadersReadRunsInWhichSomeProcessesHaveRanks) {
+  makeTraceOf(m_trace, {0, std::nullopt, 1});
+  expectPython("parquet_sums.py");
+}
 
 TEST_F(Exports, AdviceAsJson) {
   const Outcome outcome = plumb({"advise", m_trace, "--format", "json"});
