@@ -12,10 +12,13 @@
 
 namespace plumb {
 
-// Hosts in the order of the trace's processes; the first is the reference. Uses the device intervals of the members
-// only.
-[[nodiscard]] std::vector<ClockOffset> estimateClockOffsets(const Trace& trace,
-                                                            const std::vector<CollectiveInstance>& instances);
+// The clocks of the trace's processes, in their order; the first is the reference. Sets the members' clock. A clock is
+// a host's; processes whose host is not known are of one clock unless collectives show that they are not
+// (unknown_clocks.h). Offsets are not estimated yet. Uses the device intervals of the members only.
+[[nodiscard]] std::vector<ClockOffset> findClocks(const Trace& trace, std::vector<CollectiveInstance>& instances);
+
+// From these instances, whose members' clocks are set.
+void estimateClockOffsets(std::vector<ClockOffset>& clocks, const std::vector<CollectiveInstance>& instances);
 
 // What one collective says of a host's clock: the difference of the ends, and the bounds above. Pure.
 struct OffsetObservation {

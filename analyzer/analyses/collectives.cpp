@@ -115,25 +115,13 @@ std::optional<Duration> correctionOf(const ClockOffset& clock) {
   return size > clock.error->ns() ? *clock.offset : Duration();
 }
 
-// Process to what is taken off its times; none: its clock cannot be compared.
-using Corrections = std::unordered_map<ProcessId, std::optional<Duration>>;
-Corrections correctionsOf(const Trace& trace, const std::vector<ClockOffset>& clocks) {
-  Corrections corrections;
-  for (const Process& process : trace.processes()) {
-    const auto clock = std::ranges::find(clocks, process.host, &ClockOffset::host);
-    corrections[process.id] = clock == clocks.end() ? std::nullopt : correctionOf(*clock);
-  }
-  return corrections;
-}
-
 // Arrival, wait, transfer and skew, when the file has a kernel of every rank and their clocks can be compared.
-void measure(CollectiveInstance& instance, const Corrections& corrections) {
+void measure(CollectiveInstance& instance, const std::vector<std::optional<Duration>>& corrections) {
   auto& members = instance.members;
   if (!hasEveryRank(instance)) return;
   for (CollectiveMember& member : members) {
-    const auto correction = corrections.find(member.process);
-    if (!member.device || correction == corrections.end() || !correction->second) return;
-    member.clockOffset = *correction->second;
+    if (!member.device || !member.clock || !corrections[*member.clock]) return;
+    member.clockOffset = *corrections[*member.clock];
   }
   TimePoint first = members[0].arrival(), lastEnd = members[0].end();
   for (size_t i = 0; i < members.size(); ++i) {
@@ -320,8 +308,10 @@ Result<CollectiveAnalysis> analyzeCollectives(Trace& trace, const Filter& filter
   Matching matching(result);
   for (const Record& record : records) matching.add(record);
   for (CollectiveInstance& instance : result.instances) sortByRank(instance);
-  result.clocks = estimateClockOffsets(trace, result.instances);
-  const Corrections corrections = correctionsOf(trace, result.clocks);
+  result.clocks = findClocks(trace, result.instances);
+  estimateClockOffsets(result.clocks, result.instances);
+  std::vector<std::optional<Duration>> corrections;  // by clock; none: it cannot be compared
+  for (const ClockOffset& clock : result.clocks) corrections.push_back(correctionOf(clock));
   for (CollectiveInstance& instance : result.instances) measure(instance, corrections);
   matching.finish();
   return result;

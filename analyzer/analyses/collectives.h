@@ -19,16 +19,24 @@
 namespace plumb {
 
 // The clock of a host against that of the reference host: a time of the host is `offset` later than the same moment on
-// the reference.
+// the reference. Processes whose host is not known are of one clock as far as collectives allow it (clock_offsets.h).
 struct ClockOffset {
-  std::string host;
+  std::string host;                // "" or "not known (rank …)": the trace does not name it
   std::optional<Duration> offset;  // zero for the reference; none: no collective joins them
   std::optional<Duration> error;   // the true offset is within offset +- error
   // True: the error is a bound that holds for a constant offset. False: no constant offset fits all collectives (a
   // clock drifts, or collectives were matched wrongly) and the error is half of what 90 % of them span.
   bool isBound = true;
-  int64_t processCount = 0;
+  std::vector<ProcessId> processes;
   int64_t instanceCount = 0;  // collectives that joined the host to the reference
+
+  bool isHostKnown = true;
+  // Of a host that is not known: its processes' clocks are apart by at most this (none: they share no collective that
+  // says it), and how many of its processes are in it without a collective that says so.
+  std::optional<Duration> agreement;
+  int64_t uncheckedCount = 0;
+  // Of its collectives those that cannot be on one clock: they end on a rank before another has arrived.
+  int64_t impossibleCount = 0;
 };
 
 struct CollectiveMember {
@@ -38,9 +46,10 @@ struct CollectiveMember {
   Interval host;                   // the enqueueing call
   std::optional<Interval> device;  // its kernel; none: none was recorded
   std::optional<KernelId> kernel;
-  Duration wait;           // meaningful in an instance that has a transfer
-  Duration clockOffset;    // of its host: taken off before times of hosts are compared
-  bool isInFilter = true;  // its record is one of those that the filter keeps
+  Duration wait;                // meaningful in an instance that has a transfer
+  Duration clockOffset;         // of its host: taken off before times of hosts are compared
+  std::optional<size_t> clock;  // of its host, index into CollectiveAnalysis::clocks; none: it is of no known process
+  bool isInFilter = true;       // its record is one of those that the filter keeps
   [[nodiscard]] TimePoint arrival() const { return device->start - clockOffset; }  // require a kernel
   [[nodiscard]] TimePoint end() const { return device->end - clockOffset; }
 };

@@ -34,21 +34,18 @@ struct Match {
 };
 using Matches = std::unordered_map<int64_t, Match>;  // by kernel id
 
-bool areOnOneHost(const Trace& trace, const CollectiveInstance& instance) {
-  const Process* first = trace.process(instance.members.front().process);
+bool areOnOneClock(const CollectiveInstance& instance) {
   return std::ranges::all_of(instance.members, [&](const CollectiveMember& member) {
-    const Process* process = trace.process(member.process);
-    return first && process && process->host == first->host;
+    return member.clock && member.clock == instance.members.front().clock;
   });
 }
 
-void matchByRecord(const Trace& trace, const CollectiveInstance& instance, const std::set<CollectiveId>& hanging,
-                   Matches& matches) {
+void matchByRecord(const CollectiveInstance& instance, const std::set<CollectiveId>& hanging, Matches& matches) {
   const CollectiveMember* last = nullptr;
   for (const CollectiveMember& member : instance.members) {
     if (member.device && (!last || member.arrival() > last->arrival())) last = &member;
   }
-  const bool isComparable = instance.transfer || areOnOneHost(trace, instance);
+  const bool isComparable = instance.transfer || areOnOneClock(instance);
   for (const CollectiveMember& member : instance.members) {
     if (!member.kernel || !member.device) continue;
     Match match;
@@ -158,7 +155,7 @@ Result<Matches> findMatches(Trace& trace, const std::vector<DeviceTimeline>& tim
     }
   }
   for (const CollectiveInstance& instance : collectives.value().instances) {
-    matchByRecord(trace, instance, hanging, matches);
+    matchByRecord(instance, hanging, matches);
   }
   matchByName(trace, timelines, matches);
   return matches;

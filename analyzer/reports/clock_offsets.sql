@@ -2,11 +2,11 @@
 -- Clock offsets
 -- How far apart are the clocks of the hosts?
 -- no: by: it has one row per host
--- host: of the processes; empty when the trace does not name it
+-- host: of the processes; empty when the trace does not name it: they are of one clock unless collectives end on one before another has arrived, then ranks are named
 -- reference: the host that it is compared with, that of the first rank
 -- processes: of the host
 -- offset_ns (ns): a moment has this much later a time on the host than on the reference; empty: no collective joins them
--- error_ns (ns): the offset is within +- this
+-- error_ns (ns): the offset is within +- this; of the reference, whose host the trace does not name, the clocks of its processes agree within it; empty: cannot say
 -- instances: collectives that both hosts took part in
 -- basis: how the error was found: ranks leave a collective after its last arrival, which bounds the offset; or the spread of the ends (5 to 95 %), where no constant offset fits
 SELECT host, reference, processes, offset_ns, error_ns, instances, basis FROM analysis_clock_offsets(:rank, :step, :range, :from_ns, :to_ns);

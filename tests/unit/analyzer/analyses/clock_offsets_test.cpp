@@ -122,8 +122,65 @@ TEST_F(TwoHosts, OnOneHostTheOffsetIsZero) {
   const CollectiveAnalysis analysis = analyze();
   ASSERT_EQ(analysis.clocks.size(), 1u);
   EXPECT_EQ(analysis.clocks[0].offset, Duration(0));
-  EXPECT_EQ(analysis.clocks[0].processCount, 2);
+  EXPECT_EQ(analysis.clocks[0].processes.size(), 2u);
   EXPECT_EQ(analysis.instances.at(0).skew, Duration(50));
+}
+
+constexpr int64_t kMillisecond = 1'000'000, kMicrosecond = 1'000;
+
+// Rank 1 arrives 80 us after rank 0 and both leave 100 us later: what happened on two nodes 5 ms apart, whose names the
+// trace does not hold.
+TEST_F(TwoHosts, UnknownHostsAreApartWhereACollectiveEndsBeforeAnotherRankArrives) {
+  addRank(0, "", 0);
+  addRank(1, "", 5 * kMillisecond);
+  for (int64_t i = 0; i < 6; ++i) {
+    const int64_t base = i * kMillisecond;
+    collective(0, i, base, base + 180 * kMicrosecond);
+    collective(1, i, base + 80 * kMicrosecond, base + 180 * kMicrosecond);
+  }
+  const CollectiveAnalysis analysis = analyze();
+  ASSERT_EQ(analysis.clocks.size(), 2u);
+  EXPECT_EQ(analysis.clocks[0].host, "not known (rank 0)");
+  EXPECT_EQ(analysis.clocks[1].host, "not known (rank 1)");
+  EXPECT_FALSE(analysis.clocks[1].isHostKnown);
+  EXPECT_EQ(analysis.clocks[1].offset, Duration(5 * kMillisecond));
+  EXPECT_EQ(analysis.clocks[1].error, Duration(180 * kMicrosecond));
+  for (const CollectiveInstance& instance : analysis.instances) {
+    EXPECT_EQ(instance.skew, Duration(80 * kMicrosecond));
+    EXPECT_EQ(instance.transfer, Duration(100 * kMicrosecond));
+  }
+}
+
+TEST_F(TwoHosts, UnknownHostsAreOneClockWhereCollectivesAllowItWithinTheirBound) {
+  addRank(0, "", 0);
+  addRank(1, "", 0);
+  collective(0, 0, 0, 180 * kMicrosecond);
+  collective(1, 0, 80 * kMicrosecond, 181 * kMicrosecond);
+  const CollectiveAnalysis analysis = analyze();
+  ASSERT_EQ(analysis.clocks.size(), 1u);
+  EXPECT_EQ(analysis.clocks[0].host, "");
+  EXPECT_EQ(analysis.clocks[0].agreement, Duration(181 * kMicrosecond));  // -100 … 181 us
+  EXPECT_EQ(analysis.clocks[0].uncheckedCount, 0);
+  EXPECT_EQ(analysis.instances.at(0).skew, Duration(80 * kMicrosecond));
+}
+
+TEST_F(TwoHosts, OfUnknownHostsWithoutACommonCollectiveNobodyCanSayWhetherTheirClocksAgree) {
+  addRank(0, "", 0);
+  addRank(1, "", 5 * kMillisecond);
+  collective(0, 0, 100, 200, "Broadcast");
+  collective(1, 0, 100, 300, "Broadcast");
+  const CollectiveAnalysis analysis = analyze();
+  ASSERT_EQ(analysis.clocks.size(), 1u);
+  EXPECT_EQ(analysis.clocks[0].agreement, std::nullopt);
+  EXPECT_EQ(analysis.clocks[0].uncheckedCount, 1);
+}
+
+TEST_F(TwoHosts, AKnownHostIsBelievedWhateverItsCollectivesSay) {
+  addRank(0, "a", 0);
+  addRank(1, "a", 5 * kMillisecond);
+  collective(0, 0, 100, 200);
+  collective(1, 0, 100, 200);
+  EXPECT_EQ(analyze().clocks.size(), 1u);
 }
 
 }  // namespace
