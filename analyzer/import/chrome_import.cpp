@@ -23,7 +23,7 @@ struct FileFacts {
   bool hasBadRank = false;  // it names a rank or a world size that cannot be
   int64_t baseNs = 0;
   bool hasBadBase = false;  // its baseTimeNanoseconds is none
-  std::string deviceProperties, groups;
+  std::string deviceProperties, groups, host;
   std::vector<std::pair<std::string, std::string>> said;  // of the recording itself: name, value
   std::vector<std::string> unused;                        // names of members that are not stored
 };
@@ -46,6 +46,11 @@ bool isAboutRecording(std::string_view key) {
   constexpr std::string_view kVersion = "_version";
   if (key.size() > kVersion.size() && key.substr(key.size() - kVersion.size()) == kVersion) return true;
   return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
+}
+
+// As people's add_metadata calls name it.
+bool isHostName(std::string_view key) {
+  return key == "hostname" || key == "hostName" || key == "host_name" || key == "host";
 }
 
 void takeDistributed(const JsonValue& info, FileFacts& facts) {
@@ -89,6 +94,8 @@ void takeMember(const ScannedItem& item, FileFacts& facts) {
     facts.hasBadBase = !isUsable;
   } else if (item.key == "distributedInfo") {
     takeDistributed(value, facts);
+  } else if (isHostName(item.key) && value.kind == JsonKind::String) {
+    facts.host = value.toText();
   } else if (isAboutRecording(item.key) && value.kind != JsonKind::Array && value.kind != JsonKind::Object) {
     facts.said.emplace_back(item.key, value.toText());
   } else if (facts.unused.size() < kMostNames) {
@@ -217,6 +224,7 @@ Result<SourceResult> readChromeTrace(SourceContext& context) {
   run.rank = result.rank;
   run.worldSize = result.worldSize;
   run.source = context.name;
+  run.host = facts.host;
   run.deviceProperties = facts.deviceProperties;
   run.groups = facts.groups;
   const Status finished = processes.finish(run);

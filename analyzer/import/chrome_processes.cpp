@@ -4,12 +4,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/import/importer.h"
 #include "analyzer/import/json.h"
 
 namespace plumb::import {
 namespace {
 
 constexpr size_t kMostProcesses = 4096;
+
+// A name that someone chose ("worker_3") looks like a host's and a pid's; the events know the pid.
+std::string hostInName(const std::string& name, const std::string& pid) {
+  const auto worker = workerInName(name);
+  return worker && worker->pid == pid && worker->host != "localhost" ? worker->host : std::string();
+}
 
 }  // namespace
 
@@ -70,8 +77,10 @@ Status ChromeProcesses::finish(const RunFacts& facts) {
     if (areSeveral()) {
       mine.rank = one.rank;
       mine.worldSize = one.worldSize;
-    } else if (!mine.rank) {
-      mine.rank = one.rank;
+      mine.host.clear();  // which of them ran there is not said
+    } else {
+      if (!mine.rank) mine.rank = one.rank;
+      if (mine.host.empty()) mine.host = hostInName(facts.source, one.rows->hostPid());
     }
     if (!one.deviceProperties.empty()) mine.deviceProperties = one.deviceProperties;
     if (Status done = one.rows->finish(mine); !done.ok()) return done;

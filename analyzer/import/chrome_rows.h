@@ -40,6 +40,7 @@ class ChromeRows {
   void take(const ChromeEvent& event, uint64_t offset);
   // The program's own pid, where the file says it.
   void setHostPid(std::string_view pid) { m_registry.noteHostPid(pid); }
+  [[nodiscard]] const std::string& hostPid() const noexcept { return m_registry.hostPid(); }
   // No more events: writes what was waiting for the file's end.
   [[nodiscard]] Status finish(const RunFacts& facts);
 

@@ -268,12 +268,11 @@ class Import {
         "those of the other files: its first event is put at theirs.",
         source.name);
     m_result.warnings.push_back(message);
-    // A clock of its own: its offset is told by collectives, or is not known.
+    // A clock of its own, whatever its host: its offset is told by collectives, or is not known.
     const int64_t host = m_file.textId(fmt::format("{} (clock not known)", source.name));
     for (const int64_t process : source.result.processes) {
       writeDiagnostic(m_file, process, "warning", "clock_not_known", 1, message);
-      (void)m_file.database().execute(
-          fmt::format("UPDATE process SET host_id = {} WHERE id = {} AND host_id = 0", host, process));
+      (void)m_file.database().execute(fmt::format("UPDATE process SET host_id = {} WHERE id = {}", host, process));
     }
   }
 
@@ -325,6 +324,13 @@ std::optional<int64_t> rankInName(const std::string& name) {
   std::smatch found;
   if (!std::regex_search(name, found, kRank) && !std::regex_search(name, found, kNumber)) return std::nullopt;
   return std::stoll(found[1].str());
+}
+
+std::optional<NamedWorker> workerInName(const std::string& name) {
+  static const std::regex kName("(.{1,255})_([0-9]{1,10})\\.[0-9]{10,20}\\.pt\\.trace\\.json(\\.gz)?");
+  std::smatch found;
+  if (!std::regex_match(name, found, kName)) return std::nullopt;
+  return NamedWorker{found[1].str(), found[2].str()};
 }
 
 std::string missingRanksText(int64_t present, int64_t worldSize) {

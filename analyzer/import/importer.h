@@ -51,4 +51,10 @@ struct Importer {
 // The number behind "rank" in a file's name.
 [[nodiscard]] std::optional<int64_t> rankInName(const std::string& name);
 
+// What the name HOST_PID.TIME.pt.trace.json(.gz) says, which PyTorch's tensorboard_trace_handler gives a file.
+struct NamedWorker {
+  std::string host, pid;
+};
+[[nodiscard]] std::optional<NamedWorker> workerInName(const std::string& name);
+
 }  // namespace plumb::import

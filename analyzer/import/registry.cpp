@@ -105,7 +105,7 @@ void Registry::write(const RunFacts& facts, int64_t startNs, int64_t endNs) {
         .id = process.id,
         .pid = integerOf(pid).value_or(0),
         .parent_pid = 0,
-        .host_id = 0,
+        .host_id = m_file.textId(facts.host),
         .program_id =
             m_file.textId(name != m_processNames.end() ? std::string_view(name->second) : std::string_view(pid)),
         .command_id = m_file.textId(facts.source),

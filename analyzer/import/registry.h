@@ -19,6 +19,7 @@ namespace plumb::import {
 struct RunFacts {
   std::optional<int64_t> rank, worldSize;
   std::string source;                // name of the file
+  std::string host;                  // as the source says; may be empty
   std::string deviceProperties;      // JSON array as in the file; may be empty
   std::string groups;                // of processes, the same
   std::map<int64_t, int64_t> ranks;  // by process, where one source holds several; before rank
@@ -37,6 +38,7 @@ class Registry {
 
   void nameProcess(std::string_view pid, std::string name);
   void nameThread(std::string_view pid, std::string_view tid, std::string name);
+  [[nodiscard]] const std::string& hostPid() const noexcept { return m_hostPid; }  // "" when none is known
   // This pid makes API calls or runs operators: it is the program's own.
   void noteHostPid(std::string_view pid);
 

@@ -109,6 +109,20 @@ TEST_F(ImportTest, RanksAreReadFromNamesThatHaveThem) {
             (std::vector<Database::Row>{{"2"}, {"5"}, {"7"}, {"11"}, {"NULL"}}));
 }
 
+TEST_F(ImportTest, TheHostIsReadWhereTheFileSaysIt) {
+  const auto file = [&](const std::string& name, const std::string& extra = "") {
+    return write(name, traceOf({hostEvent("cpu_op", "of " + name, "100", "8")}, extra));  // of process 500
+  };
+  // As tensorboard_trace_handler names its files: host, pid, time.
+  const auto result =
+      import({file("node_7_500.1712195495519689047.pt.trace.json"), file("worker_3.1712195495519689047.pt.trace.json"),
+              file("localhost_500.1712195495519689047.pt.trace.json"), file("a.json"),
+              file("b.json", R"("hostName": "node8")")});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(Database(output()).rows("SELECT text FROM process JOIN string ON string.id = host_id ORDER BY process.id"),
+            (std::vector<Database::Row>{{"node_7"}, {""}, {""}, {""}, {"node8"}}));
+}
+
 TEST_F(ImportTest, GenericChromeTracesHaveAProcessPerPid) {
   const Database& db = imported(R"([
     {"ph": "M", "name": "process_name", "pid": 2, "tid": 0, "args": {"name": "browser"}},
