@@ -144,6 +144,28 @@ TEST(ChromeExport, RefusesANameThatIsTaken) {
   EXPECT_EQ(errorOf(exports::exportChrome(trace, options)), "");
 }
 
+TEST(ChromeExport, TheRanksOfAnEarlierExportDoNotStayInTheFolder) {
+  const Folder folder;
+  makeSampleTrace(folder.file("three.sqlite"), {.ranks = 3, .layers = 1, .steps = 1});
+  makeSampleTrace(folder.file("one.sqlite"), {.ranks = 1, .layers = 1, .steps = 1});
+  Trace three = valueOf(Trace::open(folder.file("three.sqlite")));
+  Trace one = valueOf(Trace::open(folder.file("one.sqlite")));
+  exports::ChromeOptions options;
+  options.output = folder.file("ranks");
+  options.isFolder = true;
+  valueOf(exports::exportChrome(three, options));
+  std::ofstream(folder.file("ranks/rank1.notes.txt")) << "somebody's";
+  std::filesystem::remove(folder.file("ranks/rank0.json.gz"));
+  EXPECT_THAT(errorOf(exports::exportChrome(one, options)), testing::HasSubstr("rank1.json.gz exists already"));
+  options.replace = true;
+  valueOf(exports::exportChrome(one, options));
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(options.output)) {
+    names.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre("rank0.json.gz", "rank1.notes.txt"));
+}
+
 TEST(ChromeExport, KeepsArrowsMemoryOfTheHostAndTheRankInOneFile) {
   const Folder folder;
   const auto event = [](const std::string& phase, const std::string& more) {
