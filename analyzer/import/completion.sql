@@ -41,7 +41,8 @@ INSERT INTO repeated SELECT 'call', id, process_id FROM (
 -- Nothing numbers ranges: equal ones are the same one only in a source that holds other events twice.
 INSERT INTO repeated SELECT 'range', id, process_id FROM (
   SELECT r.id, r.process_id, row_number() OVER (
-    PARTITION BY r.thread_id, r.start_ns, r.duration_ns, r.name_id, r.domain_id, r.kind ORDER BY r.id) AS nth
+    PARTITION BY r.thread_id, r.start_ns, r.duration_ns, r.name_id, r.domain_id, r.kind, (
+      SELECT group_concat(p.name_id || ' ' || quote(p.value)) FROM range_payload p WHERE p.range_id = r.id) ORDER BY r.id) AS nth
   FROM (SELECT process_id FROM repeated UNION SELECT process_id FROM diagnostic WHERE code = 'duplicate_event') p
        CROSS JOIN range r ON r.process_id = p.process_id
   WHERE r.duration_ns > 0) WHERE nth > 1;

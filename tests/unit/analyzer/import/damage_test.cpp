@@ -254,6 +254,16 @@ TEST_F(ImportTest, EqualRangesAreTwoWhereNothingElseComesTwice) {
   EXPECT_EQ(imported(traceOf({range, range})).number("SELECT count(*) FROM range"), 2);
 }
 
+TEST_F(ImportTest, RangesThatDifferInTheirArgumentsAreSeveral) {
+  const auto range = [](const std::string& layer) {
+    return hostEvent("user_annotation", "forward", "1", "9", R"({"layer": )" + layer + "}");
+  };
+  const Database& db = imported(traceOf({kFirst, kFirst, range("1"), range("2"), range("1")}));
+  EXPECT_EQ(db.rows("SELECT value FROM range_payload ORDER BY rowid"), (std::vector<Database::Row>{{"1"}, {"2"}}));
+  EXPECT_EQ(db.number("SELECT count(*) FROM range"), 2);
+  EXPECT_EQ(m_result.notStored, 2u);
+}
+
 TEST_F(ImportTest, NamesOfMoreThanFourMebibytesAreCut) {
   const std::string name(5u << 20, 'x');
   const Database& db = imported(traceOf({hostEvent("user_annotation", name, "1", "9")}));
