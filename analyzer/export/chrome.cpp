@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "analyzer/export/chrome_writer.h"
 #include "analyzer/export/output_file.h"
@@ -15,6 +19,33 @@ namespace {
 std::string fileNameOf(const Process& process) {
   return process.rank ? fmt::format("rank{}.json.gz", *process.rank)
                       : fmt::format("pid{}-{}.json.gz", process.pid, process.id.value());
+}
+
+bool isDigits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Whether fileNameOf() may have given a file this name.
+bool isRankFile(std::string_view name) {
+  constexpr std::string_view kEnd = ".json.gz";
+  if (!name.ends_with(kEnd)) return false;
+  name.remove_suffix(kEnd.size());
+  if (name.starts_with("rank")) return isDigits(name.substr(4));
+  const size_t dash = name.find('-');
+  return name.starts_with("pid") && dash != std::string_view::npos && isDigits(name.substr(3, dash - 3)) &&
+         isDigits(name.substr(dash + 1));
+}
+
+// Files of ranks that another export left in the folder: with them the folder would be of two runs.
+std::vector<std::string> rankFilesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    std::string name = at->path().filename().string();
+    if (isRankFile(name)) names.push_back(std::move(name));
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace
@@ -46,7 +77,9 @@ Result<ExportResult> exportChrome(Trace& trace, const ChromeOptions& options) {
     }
     names.push_back(std::move(name));
   }
-  auto folder = OutputFolder::create(options.output, names, options.replace);
+  std::vector<std::string> taken = names;
+  std::ranges::copy(rankFilesIn(options.output), std::back_inserter(taken));
+  auto folder = OutputFolder::create(options.output, std::move(taken), options.replace);
   if (!folder.ok()) return folder.error();
   size_t number = 0;
   for (const Process& process : trace.processes()) {

@@ -20,7 +20,9 @@ namespace plumb::exports {
 
 struct ChromeOptions {
   // A file (.json or .json.gz), or a folder that gets one file per process, rank0.json.gz …: what HTA wants. In a file
-  // of several processes each has a pid of its own; its member "processes" says which pids are which rank's.
+  // of several processes each has a pid of its own; its member "processes" says which pids are which rank's, and the
+  // program's own pid ("own_pid") where several share it. In a folder, what an export before this one left there counts
+  // as taken, and is replaced with the rest.
   std::string output;
   bool isFolder = false;
   bool replace = false;

@@ -37,7 +37,7 @@ const std::string& ChromeWriter::quoted(StringId id) {
 
 std::string ChromeWriter::at(int64_t ns) const { return micros(ns + m_shiftNs); }
 
-// Processes of two hosts may share a pid.
+// Processes of two hosts or containers may share a pid.
 int64_t ChromeWriter::pidOf(const Process& process) const {
   const auto sharesPid = [&](const Process& other) { return other.id != process.id && other.pid == process.pid; };
   if (m_only || std::ranges::none_of(m_trace.processes(), sharesPid)) return process.pid;
@@ -118,6 +118,7 @@ void ChromeWriter::begin() {
         devices += fmt::format("{}{}", devices.empty() ? "" : ", ", devicePid(device));
       }
       m_block += fmt::format("{}\n  {{\"pid\": {}, \"device_pids\": [{}]", separator, pidOf(process), devices);
+      if (pidOf(process) != process.pid) m_block += fmt::format(", \"own_pid\": {}", process.pid);
       if (process.rank) m_block += fmt::format(", \"rank\": {}", *process.rank);
       if (process.worldSize) m_block += fmt::format(", \"world_size\": {}", *process.worldSize);
       m_block += fmt::format(", \"deviceProperties\": {}}}", deviceProperties(process));

@@ -62,13 +62,14 @@ Status ChromeWriter::apiEvents() {
       "SELECT start_ns, duration_ns, name_id, thread_id, layer, correlation, result FROM main.api_call WHERE "
       "process_id = ?1 ORDER BY id",
       [&](Statement& row) {
-        m_launched.insert(row.id<Correlation>(5));
         const int64_t result = row.integer(6);
         event(
             R"({{"ph": "X", "cat": "{}", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"correlation": {}{}}}}})",
             row.text(4) == "driver" ? "cuda_driver" : "cuda_runtime", quoted(row.id<StringId>(2)), m_pid,
             tidOf(row.id<ThreadId>(3)), at(row.integer(0)), micros(row.integer(1)), row.integer(5),
             result == 0 ? std::string() : fmt::format(", \"return value\": {}", result));
+        if (row.integer(5) == 0) return;  // nothing says what it launched
+        m_launched.insert(row.id<Correlation>(5));
         event(R"({{"ph": "s", "cat": "ac2g", "name": "ac2g", "id": {}, "pid": {}, "tid": {}, "ts": {}}})",
               arrowId(row.integer(5)), m_pid, tidOf(row.id<ThreadId>(3)), at(row.integer(0)));
       });

@@ -264,9 +264,10 @@ Result<int64_t> ChromeOperators::dropRepeatedOperators() {
   schema::Database& database = m_file.database();
   const std::string find = fmt::format(
       "DROP TABLE IF EXISTS temp.repeated_operator; CREATE TEMP TABLE repeated_operator AS SELECT id, first FROM ("
-      "SELECT id, process_id, min(id) OVER (PARTITION BY thread_id, start_ns, duration_ns, name_id, external_id) AS "
-      "first"
-      " FROM operator WHERE id > {} AND external_id IS NOT NULL AND duration_ns > 0) WHERE first < id;"
+      "SELECT o.id, min(o.id) OVER (PARTITION BY thread_id, start_ns, duration_ns, name_id, external_id, sequence,"
+      " forward_thread, dims_id, types_id, strides_id, values_id, other_id) AS first"
+      " FROM operator o LEFT JOIN operator_argument_set s ON s.id = o.argument_set_id"
+      " WHERE o.id > {} AND external_id IS NOT NULL AND duration_ns > 0) WHERE first < id;"
       "CREATE UNIQUE INDEX temp.repeated_operator_id ON repeated_operator(id)",
       m_firstOperator);
   if (Status found = database.execute(find); !found.ok()) return found.error();
@@ -292,7 +293,7 @@ Result<int64_t> ChromeOperators::dropRepeatedPython() {
   schema::Database& database = m_file.database();
   auto drop = database.prepare(fmt::format(
       "DELETE FROM python_call WHERE id IN (SELECT id FROM (SELECT id, min(id) OVER (PARTITION BY thread_id, start_ns,"
-      " duration_ns, name_id) AS first FROM python_call WHERE id > {0}) WHERE id > {1} AND first <= {1})"
+      " duration_ns, name_id, parent_id) AS first FROM python_call WHERE id > {0}) WHERE id > {1} AND first <= {1})"
       " RETURNING 1",
       m_firstPython, m_pythonBase + kOddPythonIds));
   if (!drop.ok()) return drop.error();

@@ -21,7 +21,7 @@ std::string hostInName(const std::string& name, const std::string& pid) {
 }  // namespace
 
 ChromeProcesses::ChromeProcesses(TraceFile& file, bool isTorch) : m_file(file) {
-  m_processes.push_back({std::make_unique<ChromeRows>(file, isTorch, 0), {}, {}, {}});
+  m_processes.push_back({std::make_unique<ChromeRows>(file, isTorch, 0), {}, {}, {}, {}});
 }
 
 bool ChromeProcesses::declare(std::string_view json) {
@@ -37,6 +37,7 @@ bool ChromeProcesses::declare(std::string_view json) {
     (void)readObject(element.text, [&](std::string_view key, const JsonValue& value) {
       const auto number = value.toInteger();
       if (key == "pid" && number) process.pids.insert(process.pids.begin(), std::string(value.text));
+      if (key == "own_pid") process.one.ownPid = number;
       if (key == "rank" && number && *number >= 0 && *number < kMostRanks) process.one.rank = number;
       if (key == "world_size" && number && *number > 0 && *number < kMostRanks) process.one.worldSize = number;
       if (key == "deviceProperties") process.one.deviceProperties = value.text;
@@ -82,6 +83,7 @@ Status ChromeProcesses::finish(const RunFacts& facts) {
       if (!mine.rank) mine.rank = one.rank;
       if (mine.host.empty()) mine.host = hostInName(facts.source, one.rows->hostPid());
     }
+    mine.ownPid = one.ownPid;
     if (!one.deviceProperties.empty()) mine.deviceProperties = one.deviceProperties;
     if (Status done = one.rows->finish(mine); !done.ok()) return done;
   }

@@ -20,7 +20,8 @@ class ChromeProcesses {
   ChromeProcesses(TraceFile& file, bool isTorch);
 
   // The member "processes" of the file, before its first event: [{"pid": 500, "device_pids": [1073741825], "rank": 0,
-  // "world_size": 2, "deviceProperties": […]}, …]. False: it is none of this kind, or too late.
+  // "world_size": 2, "deviceProperties": […]}, …]; "own_pid": the program's, where its events have another. False: it
+  // is none of this kind, or too late.
   [[nodiscard]] bool declare(std::string_view json);
   [[nodiscard]] bool areSeveral() const noexcept { return m_processes.size() > 1; }
 
@@ -43,7 +44,7 @@ class ChromeProcesses {
  private:
   struct One {
     std::unique_ptr<ChromeRows> rows;
-    std::optional<int64_t> rank, worldSize;
+    std::optional<int64_t> rank, worldSize, ownPid;
     std::string deviceProperties;
   };
 

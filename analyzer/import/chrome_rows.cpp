@@ -80,8 +80,16 @@ std::optional<std::string> ownNameOfStep(const ChromeEvent& event) {
 }  // namespace
 
 int64_t ChromeRows::relative(int64_t absoluteNs) {
-  if (!m_originNs) m_originNs = absoluteNs;
+  if (!m_originNs) {
+    m_originNs = absoluteNs;
+    noteSpan(0, 0);
+  }
   return absoluteNs - *m_originNs;
+}
+
+void ChromeRows::noteSpan(int64_t first, int64_t last) {
+  m_firstNs = std::min(m_firstNs.value_or(first), first);
+  m_lastNs = std::max(m_lastNs.value_or(last), last);
 }
 
 void ChromeRows::take(const ChromeEvent& event, uint64_t offset) {
@@ -101,8 +109,8 @@ void ChromeRows::store(const ChromeEvent& event, uint64_t offset) {
     return m_tally.count(Reason::NoTime, offset);
   }
   const int64_t start = relative(*event.startNs);
-  m_firstNs = std::min(m_firstNs, start);
-  m_lastNs = std::max(m_lastNs, start);
+  noteSpan(start, start);
+  if (event.phase != 'X' && kindOf(event) != Kind::OnDevice) m_registry.noteHostPid(event.pid, HostSign::Other);
   switch (event.phase) {
     case 'X':
       return complete(event, offset);
@@ -140,7 +148,7 @@ void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
   if (!isWork && (event.name.kind == JsonKind::Null || event.name.text.empty())) {
     m_tally.count(Reason::NoName, offset);
   }
-  m_lastNs = std::max(m_lastNs, times.start + times.duration);
+  noteSpan(times.start, times.start + times.duration);
   switch (kind) {
     case Kind::Kernel:
       return kernel(event, times);
@@ -164,7 +172,10 @@ void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
     case Kind::HostRange:
       break;
   }
-  if (kind == Kind::Operator) m_registry.noteHostPid(event.pid);
+  if (kind == Kind::Operator) m_registry.noteHostPid(event.pid, HostSign::Call);
+  if (kind == Kind::HostRange) {
+    m_registry.noteHostPid(event.pid, event.category == "user_annotation" ? HostSign::Range : HostSign::Other);
+  }
   const int64_t process = m_registry.process(event.pid);
   const std::optional<std::string> ownName = ownNameOfStep(event);
   const std::string name = ownName ? *ownName : event.name.toText();
@@ -193,15 +204,16 @@ void ChromeRows::flow(const ChromeEvent& event, uint64_t offset) {
 void ChromeRows::hostEvent(const ChromeEvent& event, const Times& times) {
   const int64_t process = m_registry.process(event.pid);
   const HostSpan span{process, m_registry.thread(process, event.pid, event.tid), times.start, times.duration};
-  if (event.category == "python_function") return m_operators.addPython(event, span);
-  m_registry.noteHostPid(event.pid);
+  const bool isPython = event.category == "python_function";
+  m_registry.noteHostPid(event.pid, isPython ? HostSign::Range : HostSign::Call);
+  if (isPython) return m_operators.addPython(event, span);
   const bool isCollective = ChromeCollectives::isCollective(event);
   const int64_t id = m_operators.add(event, span, isCollective, m_offset);
   if (isCollective) m_collectives.add(event, span, id, m_offset);
 }
 
 void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const char* layer) {
-  m_registry.noteHostPid(event.pid);
+  m_registry.noteHostPid(event.pid, HostSign::Call);
   const int64_t process = m_registry.process(event.pid);
   int64_t correlation = 0, result = 0;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
@@ -345,6 +357,9 @@ void ChromeRows::asynchronous(const ChromeEvent& event, uint64_t offset) {
 
 void ChromeRows::metadata(const ChromeEvent& event) {
   m_tally.count(Reason::MetadataEvent, m_offset);
+  if (event.name.text == "process_labels" && event.argument("labels").text.starts_with("CPU")) {
+    m_registry.noteHostPid(event.pid, HostSign::Label);
+  }
   if (event.name.text == "process_name") m_registry.nameProcess(event.pid, event.argument("name").toText());
   if (event.name.text == "thread_name") {
     m_registry.nameThread(event.pid, event.tid, event.argument("name").toText());
@@ -372,9 +387,9 @@ Status ChromeRows::finish(const RunFacts& facts) {
   const int64_t process = processes.empty() ? 0 : processes.front();
   for (const int64_t correlation : lent.value()) m_operators.addWork(process, correlation, std::nullopt);
   if (Status done = m_operators.finish(); !done.ok()) return done;
-  if (Status done = m_memory.finish(process, m_firstNs); !done.ok()) return done;
+  if (Status done = m_memory.finish(process, m_firstNs.value_or(0)); !done.ok()) return done;
   if (process != 0) m_collectives.finish(process, facts.rank, facts.groups);
-  m_registry.write(facts, m_firstNs, m_lastNs);
+  m_registry.write(facts, m_firstNs.value_or(0), m_lastNs.value_or(0));
   return Unit{};
 }
 

@@ -39,7 +39,7 @@ class ChromeRows {
   // offset: of the event's text in the data, for messages.
   void take(const ChromeEvent& event, uint64_t offset);
   // The program's own pid, where the file says it.
-  void setHostPid(std::string_view pid) { m_registry.noteHostPid(pid); }
+  void setHostPid(std::string_view pid) { m_registry.noteHostPid(pid, HostSign::Call); }
   [[nodiscard]] const std::string& hostPid() const noexcept { return m_registry.hostPid(); }
   // No more events: writes what was waiting for the file's end.
   [[nodiscard]] Status finish(const RunFacts& facts);
@@ -52,7 +52,7 @@ class ChromeRows {
   [[nodiscard]] std::vector<int64_t> processes() const { return m_registry.processes(); }
   // Absolute, in the file's own clock.
   [[nodiscard]] int64_t originNs() const noexcept { return m_originNs.value_or(0); }
-  [[nodiscard]] int64_t firstNs() const noexcept { return originNs() + m_firstNs; }
+  [[nodiscard]] int64_t firstNs() const noexcept { return originNs() + m_firstNs.value_or(0); }
 
  private:
   struct Times {
@@ -109,6 +109,7 @@ class ChromeRows {
   [[nodiscard]] Place placeOf(const ChromeEvent& event, const Work& work);
   [[nodiscard]] static GpuWorkColumns columnsOf(const Place& place, const Times& times, const Work& work);
   [[nodiscard]] int64_t relative(int64_t absoluteNs);
+  void noteSpan(int64_t first, int64_t last);
 
   TraceFile& m_file;
   Registry m_registry;
@@ -120,7 +121,7 @@ class ChromeRows {
   uint64_t m_events = 0;
   uint64_t m_offset = 0;  // of the event at hand
   std::optional<int64_t> m_originNs;
-  int64_t m_firstNs = 0, m_lastNs = 0;
+  std::optional<int64_t> m_firstNs, m_lastNs;                 // of this process' own events
   std::unordered_map<int64_t, bool> m_isCommunication;        // by the id of a kernel's name
   std::unordered_map<int64_t, RangeLane> m_nested;            // B and E, by thread
   std::unordered_map<std::string, RangeLane> m_asynchronous;  // by process, category, id

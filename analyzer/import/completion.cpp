@@ -70,6 +70,13 @@ Status shiftTimes(schema::Database& database, const std::vector<ProcessShift>& s
   return Unit{};
 }
 
+Result<uint64_t> countRepeated(schema::Database& database) {
+  auto rows = database.prepare("SELECT count(*) FROM temp.repeated");
+  if (!rows.ok()) return rows.error();
+  if (!rows.value().next()) return Error{database.lastError()};
+  return static_cast<uint64_t>(rows.value().integer(0));
+}
+
 struct OpenRange {
   int64_t id, end;
 };
@@ -107,16 +114,19 @@ Status nestRanges(schema::Database& database) {
 
 }  // namespace
 
-Status completeTrace(TraceFile& file, const std::vector<ProcessShift>& shifts) {
+Result<uint64_t> completeTrace(TraceFile& file, const std::vector<ProcessShift>& shifts) {
   file.rows().commit();
   if (file.rows().failed()) return Error{file.rows().failure()};
   schema::Database& database = file.database();
-  if (Status done = database.execute("BEGIN"); !done.ok()) return done;
-  if (Status done = shiftTimes(database, shifts); !done.ok()) return done;
-  if (Status done = database.execute(std::string(schema::indexesSql())); !done.ok()) return done;
-  if (Status done = database.execute(std::string(completionSql())); !done.ok()) return done;
-  if (Status done = nestRanges(database); !done.ok()) return done;
-  return database.execute("COMMIT");
+  if (Status done = database.execute("BEGIN"); !done.ok()) return done.error();
+  if (Status done = shiftTimes(database, shifts); !done.ok()) return done.error();
+  if (Status done = database.execute(std::string(schema::indexesSql())); !done.ok()) return done.error();
+  if (Status done = database.execute(std::string(completionSql())); !done.ok()) return done.error();
+  if (Status done = nestRanges(database); !done.ok()) return done.error();
+  const auto repeated = countRepeated(database);
+  if (!repeated.ok()) return repeated.error();
+  if (Status done = database.execute("COMMIT"); !done.ok()) return done.error();
+  return repeated.value();
 }
 
 }  // namespace plumb::import

@@ -15,6 +15,7 @@ struct ProcessShift {
   int64_t deltaNs;  // to be added to its times
 };
 
-[[nodiscard]] Status completeTrace(TraceFile& file, const std::vector<ProcessShift>& shifts);
+// Gives the number of repeated events, which are stored once.
+[[nodiscard]] Result<uint64_t> completeTrace(TraceFile& file, const std::vector<ProcessShift>& shifts);
 
 }  // namespace plumb::import

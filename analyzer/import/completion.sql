@@ -8,7 +8,9 @@ CREATE TEMP TABLE crowded AS
 SELECT process_id, correlation FROM kernel GROUP BY process_id, correlation HAVING count(*) > 1 AND correlation <> 0;
 INSERT INTO repeated SELECT 'kernel', id, process_id FROM (
   SELECT k.id, k.process_id, row_number() OVER (
-    PARTITION BY k.process_id, k.stream_id, k.start_ns, k.duration_ns, k.name_id, k.correlation ORDER BY k.id) AS nth
+    PARTITION BY k.process_id, k.stream_id, k.start_ns, k.duration_ns, k.name_id, k.correlation, k.grid_x, k.grid_y,
+      k.grid_z, k.block_x, k.block_y, k.block_z, k.registers_per_thread, k.static_shared_bytes, k.dynamic_shared_bytes,
+      k.graph_id, k.graph_node_id ORDER BY k.id) AS nth
   FROM crowded c CROSS JOIN kernel k ON k.process_id = c.process_id AND k.correlation = c.correlation
   WHERE k.duration_ns > 0) WHERE nth > 1;
 DELETE FROM crowded;
@@ -16,7 +18,8 @@ INSERT INTO crowded
 SELECT process_id, correlation FROM memory_copy GROUP BY process_id, correlation HAVING count(*) > 1 AND correlation <> 0;
 INSERT INTO repeated SELECT 'copy', id, process_id FROM (
   SELECT m.id, m.process_id, row_number() OVER (
-    PARTITION BY m.process_id, m.stream_id, m.start_ns, m.duration_ns, m.bytes, m.copy_kind, m.correlation ORDER BY m.id) AS nth
+    PARTITION BY m.process_id, m.stream_id, m.start_ns, m.duration_ns, m.bytes, m.copy_kind, m.source_kind, m.target_kind,
+      m.correlation ORDER BY m.id) AS nth
   FROM crowded c CROSS JOIN memory_copy m ON m.process_id = c.process_id AND m.correlation = c.correlation
   WHERE m.duration_ns > 0) WHERE nth > 1;
 DELETE FROM crowded;
@@ -24,7 +27,7 @@ INSERT INTO crowded
 SELECT process_id, correlation FROM memory_set GROUP BY process_id, correlation HAVING count(*) > 1 AND correlation <> 0;
 INSERT INTO repeated SELECT 'set', id, process_id FROM (
   SELECT m.id, m.process_id, row_number() OVER (
-    PARTITION BY m.process_id, m.stream_id, m.start_ns, m.duration_ns, m.bytes, m.correlation ORDER BY m.id) AS nth
+    PARTITION BY m.process_id, m.stream_id, m.start_ns, m.duration_ns, m.bytes, m.memory_kind, m.correlation ORDER BY m.id) AS nth
   FROM crowded c CROSS JOIN memory_set m ON m.process_id = c.process_id AND m.correlation = c.correlation
   WHERE m.duration_ns > 0) WHERE nth > 1;
 DELETE FROM crowded;
@@ -32,13 +35,14 @@ INSERT INTO crowded
 SELECT process_id, correlation FROM api_call GROUP BY process_id, correlation HAVING count(*) > 1 AND correlation <> 0;
 INSERT INTO repeated SELECT 'call', id, process_id FROM (
   SELECT a.id, a.process_id, row_number() OVER (
-    PARTITION BY a.process_id, a.thread_id, a.start_ns, a.duration_ns, a.name_id, a.layer, a.correlation ORDER BY a.id) AS nth
+    PARTITION BY a.process_id, a.thread_id, a.start_ns, a.duration_ns, a.name_id, a.layer, a.correlation, a.result ORDER BY a.id) AS nth
   FROM crowded c CROSS JOIN api_call a ON a.process_id = c.process_id AND a.correlation = c.correlation
   WHERE a.duration_ns > 0) WHERE nth > 1;
 -- Nothing numbers ranges: equal ones are the same one only in a source that holds other events twice.
 INSERT INTO repeated SELECT 'range', id, process_id FROM (
   SELECT r.id, r.process_id, row_number() OVER (
-    PARTITION BY r.thread_id, r.start_ns, r.duration_ns, r.name_id, r.domain_id, r.kind ORDER BY r.id) AS nth
+    PARTITION BY r.thread_id, r.start_ns, r.duration_ns, r.name_id, r.domain_id, r.kind, (
+      SELECT group_concat(p.name_id || ' ' || quote(p.value)) FROM range_payload p WHERE p.range_id = r.id) ORDER BY r.id) AS nth
   FROM (SELECT process_id FROM repeated UNION SELECT process_id FROM diagnostic WHERE code = 'duplicate_event') p
        CROSS JOIN range r ON r.process_id = p.process_id
   WHERE r.duration_ns > 0) WHERE nth > 1;

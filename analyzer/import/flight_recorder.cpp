@@ -100,7 +100,7 @@ class Dump {
     m_result.rank = m_context.rank ? m_context.rank : rankInName(m_context.name);
     if (!m_result.rank) m_result.rank = rankAtEnd(m_context.name);
     m_process = m_registry.process("0");
-    m_registry.noteHostPid("0");
+    m_registry.noteHostPid("0", HostSign::Call);
     m_registry.nameProcess("0", "flight recorder");
     const PlainValue& root = m_document.root();
     const PlainValue* entries = root.kind == PlainKind::List ? &root : m_document.find(root, "entries");

@@ -116,9 +116,11 @@ class Import {
                        isOne ? "text holds" : "texts hold"));
     }
     writeMeta();
-    if (const Status done = completeTrace(m_file, shifts()); !done.ok()) {
-      return Error{fmt::format("Cannot complete the trace file {}: {}.", m_options.output, done.error().message)};
+    const auto repeated = completeTrace(m_file, shifts());
+    if (!repeated.ok()) {
+      return Error{fmt::format("Cannot complete the trace file {}: {}.", m_options.output, repeated.error().message)};
     }
+    m_result.notStored += repeated.value();
     if (m_options.sizes) m_result.sizes = m_file.sizes();
     CompressProgress compressing;
     if (m_options.progress) {

@@ -78,7 +78,7 @@ class Snapshot {
 
   [[nodiscard]] SourceResult run() {
     m_process = m_registry.process("0");
-    m_registry.noteHostPid("0");
+    m_registry.noteHostPid("0", HostSign::Call);
     m_registry.nameProcess("0", "PyTorch memory snapshot");
     m_thread = m_registry.thread(m_process, "0", "0");
     findOrigin();

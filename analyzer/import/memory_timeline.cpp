@@ -78,7 +78,7 @@ class Timeline {
  public:
   explicit Timeline(SourceContext& context) : m_context(context), m_registry(context.file, true) {
     m_process = m_registry.process("0");
-    m_registry.noteHostPid("0");
+    m_registry.noteHostPid("0", HostSign::Call);
     m_registry.nameProcess("0", "PyTorch memory timeline");
   }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -86,8 +87,29 @@ void Registry::nameThread(std::string_view pid, std::string_view tid, std::strin
   m_threadNames.insert_or_assign(fmt::format("{}\n{}", pid, tid), std::move(name));
 }
 
-void Registry::noteHostPid(std::string_view pid) {
-  if (m_hostPid.empty()) m_hostPid = pid;
+void Registry::noteHostPid(std::string_view pid, HostSign sign) {
+  if (sign <= m_hostSign || pid.empty()) return;
+  // Rows that are of no program: "Spans", -1 of the profiler's overhead.
+  if (sign == HostSign::Other && integerOf(pid).value_or(0) <= 0) return;
+  m_hostPid = pid;
+  m_hostSign = sign;
+}
+
+// Where no event tells, the only pid with a name that is no device's.
+std::string Registry::ownPid() const {
+  if (m_hostSign != HostSign::None) return m_hostPid;
+  const auto isDevice = [&](int64_t pid) {
+    return std::any_of(m_devices.begin(), m_devices.end(),
+                       [&](const auto& device) { return device.second.ordinal == pid; });
+  };
+  std::string own;
+  for (const auto& [pid, name] : m_processNames) {
+    const int64_t number = integerOf(pid).value_or(0);
+    if (number <= 0 || isDevice(number)) continue;
+    if (!own.empty()) return {};
+    own = pid;
+  }
+  return own;
 }
 
 std::vector<int64_t> Registry::processes() const {
@@ -97,13 +119,14 @@ std::vector<int64_t> Registry::processes() const {
 }
 
 void Registry::write(const RunFacts& facts, int64_t startNs, int64_t endNs) {
+  const std::string own = ownPid();
   for (const auto& [key, process] : m_processes) {
-    const std::string& pid = m_oneProcess ? m_hostPid : process.pid;
+    const std::string& pid = m_oneProcess ? own : process.pid;
     const auto name = m_processNames.find(pid);
     const auto rank = facts.ranks.find(process.id);
     m_file.rows().insert(schema::ProcessRow{
         .id = process.id,
-        .pid = integerOf(pid).value_or(0),
+        .pid = facts.ownPid.value_or(integerOf(pid).value_or(0)),
         .parent_pid = 0,
         .host_id = m_file.textId(facts.host),
         .program_id =
@@ -116,7 +139,7 @@ void Registry::write(const RunFacts& facts, int64_t startNs, int64_t endNs) {
         .end_ns = endNs,
         .ended = "exit"});
   }
-  writeThreads(m_hostPid);
+  writeThreads(own);
   writeDevices(facts);
 }
 

@@ -23,7 +23,12 @@ struct RunFacts {
   std::string deviceProperties;      // JSON array as in the file; may be empty
   std::string groups;                // of processes, the same
   std::map<int64_t, int64_t> ranks;  // by process, where one source holds several; before rank
+  std::optional<int64_t> ownPid;     // of the program, where the source's events have another
 };
+
+// What tells that a pid is the program's own, the weakest first: it does anything but work on a device; the source
+// labels it so; it has ranges or runs Python; it runs operators or makes API calls.
+enum class HostSign : uint8_t { None, Other, Label, Range, Call };
 
 class Registry {
  public:
@@ -39,8 +44,8 @@ class Registry {
   void nameProcess(std::string_view pid, std::string name);
   void nameThread(std::string_view pid, std::string_view tid, std::string name);
   [[nodiscard]] const std::string& hostPid() const noexcept { return m_hostPid; }  // "" when none is known
-  // This pid makes API calls or runs operators: it is the program's own.
-  void noteHostPid(std::string_view pid);
+  // The first pid with the strongest sign is the program's own.
+  void noteHostPid(std::string_view pid, HostSign sign);
 
   [[nodiscard]] std::vector<int64_t> processes() const;
   // Times in the file's own origin.
@@ -62,6 +67,7 @@ class Registry {
     int64_t id = 0, process = 0, device = 0, number = 0, context = 0;
   };
 
+  [[nodiscard]] std::string ownPid() const;
   void writeThreads(const std::string& ownPid);
   void writeDevices(const RunFacts& facts);
 
@@ -74,6 +80,7 @@ class Registry {
   std::map<std::string, std::string, std::less<>> m_processNames;
   std::unordered_map<std::string, std::string> m_threadNames;
   std::string m_hostPid, m_threadKey;
+  HostSign m_hostSign = HostSign::None;
 };
 
 }  // namespace plumb::import

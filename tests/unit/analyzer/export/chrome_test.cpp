@@ -144,6 +144,28 @@ TEST(ChromeExport, RefusesANameThatIsTaken) {
   EXPECT_EQ(errorOf(exports::exportChrome(trace, options)), "");
 }
 
+TEST(ChromeExport, TheRanksOfAnEarlierExportDoNotStayInTheFolder) {
+  const Folder folder;
+  makeSampleTrace(folder.file("three.sqlite"), {.ranks = 3, .layers = 1, .steps = 1});
+  makeSampleTrace(folder.file("one.sqlite"), {.ranks = 1, .layers = 1, .steps = 1});
+  Trace three = valueOf(Trace::open(folder.file("three.sqlite")));
+  Trace one = valueOf(Trace::open(folder.file("one.sqlite")));
+  exports::ChromeOptions options;
+  options.output = folder.file("ranks");
+  options.isFolder = true;
+  valueOf(exports::exportChrome(three, options));
+  std::ofstream(folder.file("ranks/rank1.notes.txt")) << "somebody's";
+  std::filesystem::remove(folder.file("ranks/rank0.json.gz"));
+  EXPECT_THAT(errorOf(exports::exportChrome(one, options)), testing::HasSubstr("rank1.json.gz exists already"));
+  options.replace = true;
+  valueOf(exports::exportChrome(one, options));
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(options.output)) {
+    names.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre("rank0.json.gz", "rank1.notes.txt"));
+}
+
 TEST(ChromeExport, KeepsArrowsMemoryOfTheHostAndTheRankInOneFile) {
   const Folder folder;
   const auto event = [](const std::string& phase, const std::string& more) {
@@ -258,6 +280,64 @@ TEST_F(Again, TheRanksOfOneFileStayApart) {
               "SELECT rank, name, count(*), sum(duration_ns) FROM api_calls GROUP BY 1, 2 ORDER BY 1, 2",
               "SELECT rank, operation, bytes, device_duration_ns FROM collectives ORDER BY 1, device_start_ns",
               "SELECT p.rank, d.ordinal FROM device d JOIN process p ON p.id = d.process_id ORDER BY 1, 2"});
+}
+
+// The containers of a cluster each call their program 1.
+TEST_F(Again, ProcessesThatShareAPidGetItBack) {
+  const TraceFile original;
+  {
+    TraceBuilder builder(original.path());
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      const int64_t process = builder.addProcess({.rank = rank, .worldSize = 2, .pid = 1});
+      builder.addApiCall(process, builder.addThread(process, 1), 1000, 500, "cudaMalloc", 0);
+    }
+  }
+  Trace before = valueOf(Trace::open(original.path()));
+  Trace after = again(before);
+  EXPECT_EQ(rowsOf(before, "SELECT rank, pid FROM process ORDER BY rank"), (std::vector<std::string>{"0|1", "1|1"}));
+  expectSame(before, after,
+             {"SELECT rank, pid FROM process ORDER BY rank",
+              "SELECT rank, name, count(*) FROM api_calls GROUP BY 1, 2 ORDER BY 1"});
+}
+
+// A correlation id of 0 is none, so it joins nothing.
+TEST_F(Again, WhatHasNoLaunchGetsNone) {
+  const TraceFile original;
+  {
+    TraceBuilder builder(original.path());
+    for (int64_t r = 0; r < 2; ++r) {
+      const OneRank rank(builder, r, 2);
+      builder.addApiCall(rank.process, rank.thread, 1000, 500, "cudaDeviceSynchronize", 0);
+      builder.addKernel(rank.work(3000, 700, 5), "launched before the trace");
+    }
+    builder.execute("UPDATE kernel SET correlation = 0");
+  }
+  Trace before = valueOf(Trace::open(original.path()));
+  Trace after = again(before);
+  EXPECT_THAT(contentOf(m_folder.file("again.json")), testing::Not(testing::HasSubstr("ac2g")));
+  expectSame(before, after,
+             {"SELECT rank, full_name, correlation FROM kernels ORDER BY 1",
+              "SELECT rank, name, correlation FROM api_calls ORDER BY 1"});
+  EXPECT_EQ(rowsOf(after, "SELECT DISTINCT correlation FROM main.kernel UNION SELECT correlation FROM main.api_call"),
+            std::vector<std::string>{"0"});
+}
+
+TEST_F(Again, EachProcessOfAFileBeginsAndEndsWithItsOwnEvents) {
+  const TraceFile original;
+  {
+    TraceBuilder builder(original.path());
+    for (int64_t rank = 0; rank < 3; ++rank) {
+      const int64_t process = builder.addRank(rank, 3), thread = builder.addThread(process);
+      // The second begins after the first has ended, the third ends before the first begins.
+      const int64_t start = rank == 0 ? 50'000 : rank == 1 ? 90'000 : 1'000;
+      builder.addApiCall(process, thread, start, 500, "cudaMalloc", 0);
+      builder.addApiCall(process, thread, start + 4'000, 1'500, "cudaFree", 0);
+    }
+  }
+  Trace before = valueOf(Trace::open(original.path()));
+  Trace after = again(before);
+  EXPECT_EQ(rowsOf(after, "SELECT rank, start_ns, end_ns FROM process ORDER BY rank"),
+            (std::vector<std::string>{"0|49000|54500", "1|89000|94500", "2|0|5500"}));
 }
 
 TEST_F(Again, OperatorsKeepAllTheirArguments) {

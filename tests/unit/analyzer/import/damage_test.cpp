@@ -111,6 +111,32 @@ TEST_F(ImportTest, RepeatedGpuEventsAreStoredOnce) {
   const Database& db = imported(traceOf({kFirst, kFirst, kLast, kLast, kLast}));
   EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 2);
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'duplicate_event'"), 3);
+  EXPECT_EQ(m_result.events, 5u);
+  EXPECT_EQ(m_result.notStored, 3u);
+}
+
+// One launch of a graph has many kernels, whose times a coarse clock makes equal.
+TEST_F(ImportTest, GpuEventsThatDifferInTheirGridOrGraphNodeAreSeveral) {
+  const std::string place = R"("device": 0, "stream": 7, "correlation": 1, "grid": )";
+  const auto kernel = [&](const std::string& more) {
+    return R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 5, "args": {)" + place +
+           more + "}}";
+  };
+  const Database& db =
+      imported(traceOf({kernel("[1, 1, 1]"), kernel("[2, 2, 2]"), kernel(R"([1, 1, 1], "block": [32, 1, 1])"),
+                        kernel(R"([1, 1, 1], "graph node id": 1)"), kernel(R"([1, 1, 1], "graph node id": 2)")}));
+  EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 5);
+  EXPECT_EQ(m_result.notStored, 0u);
+}
+
+TEST_F(ImportTest, OperatorsThatDifferInTheirShapesAreSeveral) {
+  const auto mm = [](const std::string& dims) {
+    return hostEvent("cpu_op", "aten::mm", "1", "9", R"({"External id": 1, "Input Dims": )" + dims + "}");
+  };
+  const Database& db = imported(traceOf({mm("[[2, 3]]"), mm("[[20, 30]]"), mm("[[2, 3]]")}));
+  EXPECT_EQ(db.rows("SELECT input_dims FROM operators ORDER BY id"),
+            (std::vector<Database::Row>{{"[[2, 3]]"}, {"[[20, 30]]"}}));
+  EXPECT_EQ(m_result.notStored, 1u);
 }
 
 TEST_F(ImportTest, BytesThatAreNotUtf8BecomeQuestionMarks) {
@@ -220,11 +246,22 @@ TEST_F(ImportTest, EventsOfTheHostThatComeTwiceAreStoredOnce) {
   EXPECT_EQ(db.rows("SELECT o.name, p.name FROM operators o LEFT JOIN operators p ON p.id = o.parent_id ORDER BY o.id"),
             (std::vector<Database::Row>{{"aten::mm", "NULL"}, {"aten::addmm", "aten::mm"}}));
   EXPECT_EQ(db.number("SELECT sum(count) FROM diagnostic WHERE code = 'duplicate_event'"), 6);
+  EXPECT_EQ(m_result.notStored, 6u);
 }
 
 TEST_F(ImportTest, EqualRangesAreTwoWhereNothingElseComesTwice) {
   const std::string range = hostEvent("user_annotation", "recursion", "1", "9");
   EXPECT_EQ(imported(traceOf({range, range})).number("SELECT count(*) FROM range"), 2);
+}
+
+TEST_F(ImportTest, RangesThatDifferInTheirArgumentsAreSeveral) {
+  const auto range = [](const std::string& layer) {
+    return hostEvent("user_annotation", "forward", "1", "9", R"({"layer": )" + layer + "}");
+  };
+  const Database& db = imported(traceOf({kFirst, kFirst, range("1"), range("2"), range("1")}));
+  EXPECT_EQ(db.rows("SELECT value FROM range_payload ORDER BY rowid"), (std::vector<Database::Row>{{"1"}, {"2"}}));
+  EXPECT_EQ(db.number("SELECT count(*) FROM range"), 2);
+  EXPECT_EQ(m_result.notStored, 2u);
 }
 
 TEST_F(ImportTest, NamesOfMoreThanFourMebibytesAreCut) {

@@ -2,6 +2,8 @@
 // What torch.profiler says beyond kernels and ranges: operators, Python calls, memory, flows, collectives, itself.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/trace/trace.h"
 #include "tests/unit/analyzer/import/support.h"
@@ -216,6 +218,30 @@ TEST_F(ImportTest, WhatTheTraceSaysOfItselfIsKept) {
                   {"trace.with_stack", "1"}}));
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'members_not_stored'"), 2);
   EXPECT_EQ(db.number("SELECT count(*) FROM string WHERE text = 'me'"), 0) << "nobody's name";
+}
+
+TEST_F(ImportTest, TheProgramsPidAndNameAreKnownWithoutOperatorsAndCalls) {
+  const auto named = [](int pid, const std::string& name) {
+    return R"({"ph": "M", "name": "process_name", "ts": 0, "pid": )" + std::to_string(pid) + R"(, "args": {"name": ")" +
+           name + R"("}})";
+  };
+  const std::string trainer = named(500, "trainer"), device = named(0, "python"),
+                    kernel = kernelEvent("k", "5", "1", 1),
+                    overhead = R"({"ph": "X", "cat": "overhead", "name": "o", "pid": -1, "tid": 0, "ts": 1, "dur": 1})",
+                    labels = R"({"ph": "M", "name": "process_labels", "pid": 500, "args": {"labels": "CPU"}})";
+  for (const std::vector<std::string>& events : std::vector<std::vector<std::string>>{
+           {trainer, hostEvent("user_annotation", "forward", "1", "9")},
+           {trainer, kernel, overhead, hostEvent("user_annotation", "forward", "1", "9")},
+           {trainer, kernel, hostEvent("python_function", "main", "1", "9", R"({"Python id": 1})")},
+           {device, trainer, kernel},
+           {device, named(7, "python"), trainer, labels, kernel}}) {
+    const Database& db = imported(traceOf(events, R"("distributedInfo": {"rank": 0})"));
+    EXPECT_EQ(db.rows("SELECT pid, text FROM process JOIN string ON string.id = program_id"),
+              (Rows{{"500", "trainer"}}))
+        << testing::PrintToString(events);
+    m_database.reset();
+    std::filesystem::remove(output());
+  }
 }
 
 TEST_F(ImportTest, NumbersOfProcessesAndThreadsMayBeAnything) {
