@@ -244,7 +244,7 @@ void NsysSource::forEach(std::string_view table, const std::vector<const char*>&
   auto rows = m_database.prepare(fmt::format("SELECT rowid{}{}", from, by));
   const bool hasRowId = rows.ok();
   if (!hasRowId) rows = m_database.prepare(fmt::format("SELECT 0{}{}", from, by));
-  if (!rows.ok()) return m_damage.push_back(damage);
+  if (!rows.ok()) return noteDamage(damage);
   int64_t last = 0, previous = 0;
   while (rows.value().next()) {
     ++damage.readRows;
@@ -252,7 +252,7 @@ void NsysSource::forEach(std::string_view table, const std::vector<const char*>&
     take(NsysRow(rows.value()));
   }
   if (rows.value().status().ok()) return;
-  if (!hasRowId || (!by.empty() && damage.readRows > 0)) return m_damage.push_back(damage);
+  if (!hasRowId || (!by.empty() && damage.readRows > 0)) return noteDamage(damage);
   // A sort reads everything first, so it has given nothing; the order of the file is better than nothing.
   if (!by.empty()) return forEach(name, columns, take, nullptr, where);
   last = std::max(last, previous);  // the id before the damage may be damaged, too
@@ -260,7 +260,14 @@ void NsysSource::forEach(std::string_view table, const std::vector<const char*>&
       fmt::format("SELECT rowid{} {} rowid >= ?1 ORDER BY rowid", from, where.empty() ? "WHERE" : "AND"));
   if (behind.ok()) last = ReadingOn(behind.value()).readBehind(last, take, damage);
   if (damage.isEndLost) readBackwards(from, last, take, damage);
-  m_damage.push_back(damage);
+  noteDamage(damage);
+}
+
+void NsysSource::noteDamage(const NsysDamage& damage) {
+  const auto known = std::ranges::find(m_damage, damage.table, &NsysDamage::table);
+  if (known == m_damage.end()) return m_damage.push_back(damage);
+  // The same places: the reading that found more rows says more closely what is between them.
+  if (damage.readRows > known->readRows) *known = damage;
 }
 
 void NsysSource::readBackwards(const std::string& from, int64_t last, const std::function<void(const NsysRow&)>& take,

@@ -85,6 +85,7 @@ class NsysSource {
 
   explicit NsysSource(Database database) : m_database(std::move(database)) {}
   [[nodiscard]] Status readTables();
+  void noteDamage(const NsysDamage& damage);  // once for a table, however often it is read
   // From the end of the table up to the row id `last`.
   void readBackwards(const std::string& from, int64_t last, const std::function<void(const NsysRow&)>& take,
                      NsysDamage& damage);
