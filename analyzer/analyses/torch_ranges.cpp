@@ -18,6 +18,21 @@ TorchRangeName torchRangeName(std::string_view text) {
   return result;
 }
 
+Result<std::vector<StringId>> rangeNamesCalled(Trace& trace, std::string_view name) {
+  // Numbers are put behind ", ": what begins so sorts before the name and '-', the character behind the comma.
+  auto rows =
+      trace.query("SELECT id, text FROM main.string WHERE text = ?1 OR (text >= ?1 || ', ' AND text < ?1 || '-')");
+  if (!rows.ok()) return rows.error();
+  rows.value().bind(1, name);
+  std::vector<StringId> names;
+  while (rows.value().next()) {
+    const std::string_view text = rows.value().text(1);
+    if (text == name || torchRangeName(text).name == name) names.push_back(rows.value().id<StringId>(0));
+  }
+  if (const Status status = rows.value().status(); !status.ok()) return status.error();
+  return names;
+}
+
 std::string_view placeName(std::string_view text) {
   const std::string_view name = torchRangeName(text).name;
   for (const std::string_view step : {"ProfilerStep#", "step ", "Step "}) {

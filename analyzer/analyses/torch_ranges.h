@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/trace/trace.h"
 
@@ -17,6 +18,10 @@ struct TorchRangeName {
 };
 // Any other name is its own.
 [[nodiscard]] TorchRangeName torchRangeName(std::string_view text);
+
+// The names of the trace that are the name, or are it once such numbers are left out: what `plumb report ranges` calls
+// so.
+[[nodiscard]] Result<std::vector<StringId>> rangeNamesCalled(Trace& trace, std::string_view name);
 
 // The same without the number of a step: "ProfilerStep" of "ProfilerStep#12", "step" of "step 12".
 [[nodiscard]] std::string_view placeName(std::string_view text);

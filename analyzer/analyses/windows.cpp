@@ -13,6 +13,7 @@
 
 #include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/period_steps.h"
+#include "analyzer/analyses/torch_ranges.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
 #include "analyzer/trace/row_scan.h"
@@ -59,18 +60,25 @@ class Ranges {
 
 using RangesByProcess = std::map<ProcessId, Ranges>;
 
+// A query of the ranges that the filter names.
+Result<Statement> queryRanges(Trace& trace, const Filter& filter, const char* columns) {
+  const auto names = rangeNamesCalled(trace, *filter.range);
+  if (!names.ok()) return names.error();
+  auto rows =
+      trace.query(fmt::format("SELECT {} FROM main.range WHERE name_id IN (SELECT value FROM json_each(?1))", columns));
+  if (!rows.ok()) return rows.error();
+  std::string list;
+  for (const StringId name : names.value()) list += fmt::format("{}{}", list.empty() ? "" : ",", name.value());
+  rows.value().bind(1, std::string_view(fmt::format("[{}]", list)));
+  return rows;
+}
+
 Result<RangesByProcess> rangesOf(Trace& trace, const Filter& filter, bool isEmptyAllowed) {
   auto rows = filter.step ? trace.query("SELECT process_id, start_ns, duration_ns FROM steps WHERE step = ?1")
-                          : trace.query(
-                                "SELECT process_id, start_ns, duration_ns FROM main.range WHERE name_id IN"
-                                " (SELECT id FROM main.string WHERE text = ?1)");
+                          : queryRanges(trace, filter, "process_id, start_ns, duration_ns");
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
-  if (filter.step) {
-    row.bind(1, *filter.step);
-  } else {
-    row.bind(1, std::string_view(*filter.range));
-  }
+  if (filter.step) row.bind(1, *filter.step);
   std::map<ProcessId, std::vector<Interval>> found;
   while (row.next()) {
     if (row.isNull(2) || !isUsableTime(row.integer(1), row.integer(2))) continue;
@@ -259,10 +267,8 @@ Status checkStep(Trace& trace, const Filter& filter) {
 }
 
 Status checkRange(Trace& trace, const Filter& filter) {
-  auto rows = trace.query(
-      "SELECT DISTINCT process_id FROM main.range WHERE name_id IN (SELECT id FROM main.string WHERE text = ?1)");
+  auto rows = queryRanges(trace, filter, "DISTINCT process_id");
   if (!rows.ok()) return rows.error();
-  rows.value().bind(1, std::string_view(*filter.range));
   while (rows.value().next()) {
     if (isAskedFor(trace, filter, rows.value().id<ProcessId>(0))) return Unit{};
   }

@@ -7,7 +7,7 @@
 //   --step         host: the step's range. GPU: from the first start to the last end of the GPU work whose launch call
 //                  began inside that range, on any thread of the process. In a process that declared no step: those of
 //                  a repetition of its kernels (period_steps.h)
-//   --range        likewise for every range of that name; overlapping ones are united
+//   --range        likewise for every range of that name (rangeNamesCalled()); overlapping ones are united
 #pragma once
 #include <vector>
 

@@ -144,8 +144,11 @@ class Export {
 
   void noteDamage() {
     for (const NsysDamage& damage : m_source.damage()) {
-      const std::string rest = damage.lostRows > 0 ? fmt::format("at most {} of its rows are lost", damage.lostRows)
-                                                   : "what follows in it is lost";
+      std::string rest = damage.lostRows > 0 ? fmt::format("at most {} {} lost", damage.lostRows,
+                                                           damage.isEndLost ? "between them are" : "of its rows are")
+                                             : "";
+      if (damage.isEndLost) rest += rest.empty() ? "what follows in it is lost" : ", and what follows them";
+      if (rest.empty()) rest = "how many are lost is not known";
       warn("error", "table_damaged", static_cast<uint64_t>(std::max<int64_t>(damage.lostRows, 1)),
            fmt::format("Table {} of {} is damaged: {} rows could be read, {}.", damage.table, m_context.name,
                        damage.readRows, rest));

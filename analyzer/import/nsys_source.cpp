@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 namespace plumb::import {
@@ -33,6 +34,80 @@ std::optional<int> versionIn(std::string_view suffix) {
   if (error != std::errc() || at != suffix.data() + suffix.size()) return std::nullopt;
   return version;
 }
+
+// Reads on behind damage, by row ids: a place of damage costs two searches of the table's tree for each doubling of the
+// row ids that it makes unreadable.
+class ReadingOn {
+ public:
+  // Of a query with the row id in column 0, from the row id ?1 on.
+  explicit ReadingOn(Statement& rows) : m_rows(rows) {}
+
+  // Gives the rows behind row id `last` and returns the last id; what is lost goes to `damage`.
+  int64_t readBehind(int64_t last, const std::function<void(const NsysRow&)>& take, NsysDamage& damage) {
+    int64_t again = 0;
+    // Rows that come again, as a forged tree would have it, are not given, and there is an end to reading them.
+    while (again <= damage.readRows + kMostAgain) {
+      const auto first = firstReadable(last);
+      if (!first) return last;
+      const Found found = seek(*first);
+      const int64_t next = found == Found::End ? *first : m_rows.integer(0);
+      damage.lostRows += std::max<int64_t>(next - last - 1, 0);
+      damage.isEndLost = found != Found::End && takeRows(last, take, damage, again);
+      last = std::max(last, *first);
+      if (!damage.isEndLost) return last;
+    }
+    return last;
+  }
+
+ private:
+  static constexpr int64_t kMostAgain = 1000;
+  enum class Found { Row, End, Nothing };  // Nothing: an error
+
+  // Until the end or an error (true). An id is believed once a larger one follows it: any may be damaged.
+  bool takeRows(int64_t& last, const std::function<void(const NsysRow&)>& take, NsysDamage& damage, int64_t& again) {
+    int64_t latest = last;
+    do {
+      const int64_t id = m_rows.integer(0);
+      if (id <= last) {
+        ++again;
+        continue;
+      }
+      if (id > latest) last = latest;
+      latest = id;
+      ++damage.readRows;
+      take(NsysRow(m_rows));
+    } while (m_rows.next());
+    last = latest;
+    return !m_rows.status().ok();
+  }
+
+  Found seek(int64_t id) {
+    m_rows.reset();
+    m_rows.bind(1, id);
+    if (m_rows.next()) return Found::Row;
+    return m_rows.status().ok() ? Found::End : Found::Nothing;
+  }
+
+  // The first row id behind the next one from which rows, or that there are no more, can be read.
+  std::optional<int64_t> firstReadable(int64_t last) {
+    constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+    if (last == kLargest) return std::nullopt;
+    int64_t bad = last + 1, good = 0;
+    for (int64_t step = 1;; step *= 2) {
+      if (step > kLargest / 2 || last >= kLargest - 1 - step) return std::nullopt;
+      good = last + 1 + step;
+      if (seek(good) != Found::Nothing) break;
+      bad = good;
+    }
+    while (good - bad > 1) {
+      const int64_t middle = bad + (good - bad) / 2;
+      (seek(middle) == Found::Nothing ? bad : good) = middle;
+    }
+    return good;
+  }
+
+  Statement& m_rows;
+};
 
 }  // namespace
 
@@ -162,36 +237,54 @@ void NsysSource::forEach(std::string_view table, const std::vector<const char*>&
   markRead(name);
   const std::string wanted = selection(m_tables.find(name)->second, columns);
   const std::string from =
-      fmt::format("{} FROM main.{}{}", wanted, quoted(name), where.empty() ? where : " WHERE " + where);
+      fmt::format("{} FROM main.{}{}", wanted, quoted(name), where.empty() ? where : " WHERE (" + where + ")");
   const std::string by = order != nullptr && has(name, order) ? " ORDER BY " + quoted(order) : std::string();
-  NsysDamage damage{name, 0, 0};
+  NsysDamage damage;
+  damage.table = name;
   auto rows = m_database.prepare(fmt::format("SELECT rowid{}{}", from, by));
   const bool hasRowId = rows.ok();
   if (!hasRowId) rows = m_database.prepare(fmt::format("SELECT 0{}{}", from, by));
-  if (!rows.ok()) return m_damage.push_back(damage);
-  int64_t last = 0;
+  if (!rows.ok()) return noteDamage(damage);
+  int64_t last = 0, previous = 0;
   while (rows.value().next()) {
     ++damage.readRows;
-    last = rows.value().integer(0);
+    previous = std::exchange(last, rows.value().integer(0));
     take(NsysRow(rows.value()));
   }
   if (rows.value().status().ok()) return;
-  if (!hasRowId || (!by.empty() && damage.readRows > 0)) return m_damage.push_back(damage);
+  if (!hasRowId || (!by.empty() && damage.readRows > 0)) return noteDamage(damage);
   // A sort reads everything first, so it has given nothing; the order of the file is better than nothing.
   if (!by.empty()) return forEach(name, columns, take, nullptr, where);
-  // From the other end up to the damage.
+  last = std::max(last, previous);  // the id before the damage may be damaged, too
+  auto behind = m_database.prepare(
+      fmt::format("SELECT rowid{} {} rowid >= ?1 ORDER BY rowid", from, where.empty() ? "WHERE" : "AND"));
+  if (behind.ok()) last = ReadingOn(behind.value()).readBehind(last, take, damage);
+  if (damage.isEndLost) readBackwards(from, last, take, damage);
+  noteDamage(damage);
+}
+
+void NsysSource::noteDamage(const NsysDamage& damage) {
+  const auto known = std::ranges::find(m_damage, damage.table, &NsysDamage::table);
+  if (known == m_damage.end()) return m_damage.push_back(damage);
+  // The same places: the reading that found more rows says more closely what is between them.
+  if (damage.readRows > known->readRows) *known = damage;
+}
+
+void NsysSource::readBackwards(const std::string& from, int64_t last, const std::function<void(const NsysRow&)>& take,
+                               NsysDamage& damage) {
   auto back = m_database.prepare(fmt::format("SELECT rowid{} ORDER BY rowid DESC", from));
-  int64_t first = last;
+  const bool isBehindRows = damage.readRows > 0;
+  std::optional<int64_t> first;
   while (back.ok() && back.value().next()) {
     const int64_t id = back.value().integer(0);
-    if (damage.readRows > 0 && id <= last) break;
-    if (first == last) damage.lostRows = id;
+    if (isBehindRows && id <= last) break;
     ++damage.readRows;
     first = id;
     take(NsysRow(back.value()));
   }
-  damage.lostRows = first == last ? 0 : first - last - 1;
-  m_damage.push_back(damage);
+  if (!first) return;
+  damage.isEndLost = false;
+  damage.lostRows += std::max<int64_t>(*first - last - 1, 0);
 }
 
 }  // namespace plumb::import

@@ -38,7 +38,8 @@ class NsysRow {
 struct NsysDamage {
   std::string table;
   int64_t readRows = 0;
-  int64_t lostRows = 0;  // at most, by the row ids between what could be read; 0: not known
+  int64_t lostRows = 0;   // at most, by the row ids between what could be read
+  bool isEndLost = true;  // what follows the last row that could be read, if anything does
 };
 
 class NsysSource {
@@ -61,8 +62,9 @@ class NsysSource {
   [[nodiscard]] int64_t countRows(std::string_view table);
 
   // Gives each row that can be read, in the order of the file unless `order` (a column) is given. A column can be named
-  // with older names behind it ("syncType|deprecatedSyncType"): the first that is there and not null counts. Damage in
-  // the middle costs the rows that lie there. where: a condition over columns that are there; empty: all rows.
+  // with older names behind it ("syncType|deprecatedSyncType"): the first that is there and not null counts. Damage
+  // costs the rows that lie there, at each of its places, and now and then good ones between two of them. where: a
+  // condition over columns that are there; empty: all rows.
   void forEach(std::string_view table, const std::vector<const char*>& columns,
                const std::function<void(const NsysRow&)>& take, const char* order = nullptr,
                const std::string& where = {});
@@ -83,6 +85,10 @@ class NsysSource {
 
   explicit NsysSource(Database database) : m_database(std::move(database)) {}
   [[nodiscard]] Status readTables();
+  void noteDamage(const NsysDamage& damage);  // once for a table, however often it is read
+  // From the end of the table up to the row id `last`.
+  void readBackwards(const std::string& from, int64_t last, const std::function<void(const NsysRow&)>& take,
+                     NsysDamage& damage);
   [[nodiscard]] std::string selection(const Table& table, const std::vector<const char*>& columns) const;
 
   Database m_database;

@@ -146,6 +146,32 @@ TEST(Ranges, OfEmitNvtxAreOneByNameAndPathWhateverTheirNumbers) {
   EXPECT_EQ(valueOf(totalRanges(trace, {}, RangeGrouping::Instance)).size(), 4u);
 }
 
+TEST(Windows, ARangeGoesByTheNameThatTheReportGivesItOrByItsOwn) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (const auto& [start, name] : {std::pair(10, "aten::to, op_id = 990347"),
+                                      {20, "aten::to, seq = 7, op_id = 4, sizes = [[8]]"},
+                                      {30, "aten::to"},
+                                      {40, "aten::to, and something else"},
+                                      {50, "aten::topk, op_id = 5"}}) {
+      trace.addRange(rank.process, rank.thread, start, 5, name);
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto startsOf = [&](const std::string& range) {
+    std::vector<int64_t> starts;
+    const auto windows = valueOf(findWindows(trace, {.range = range}));
+    for (const Interval& time : windows.at(0).host.parts()) starts.push_back(time.start.ns());
+    return starts;
+  };
+  EXPECT_EQ(startsOf("aten::to"), (std::vector<int64_t>{10, 20, 30}));
+  EXPECT_EQ(startsOf("aten::to, op_id = 990347"), (std::vector<int64_t>{10}));
+  EXPECT_EQ(startsOf("aten::topk"), (std::vector<int64_t>{50}));
+  EXPECT_FALSE(checkFilter(trace, {.range = "aten"}).ok());
+}
+
 TEST(Windows, OfARangeHoldWhatWasLaunchedInAnyOfManyNestedOnes) {
   const TraceFile file;
   {

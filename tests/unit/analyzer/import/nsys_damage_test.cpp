@@ -47,19 +47,26 @@ TEST_F(DamagedNsys, ACutFileGivesWhatIsBeforeTheCut) {
   }
 }
 
-TEST_F(DamagedNsys, ADamagedPageCostsItsRows) {
-  std::string whole = manyKernels(3000);
-  const size_t page = whole.size() / 4096 / 2 * 4096;
-  std::fill(whole.begin() + static_cast<std::ptrdiff_t>(page), whole.begin() + static_cast<std::ptrdiff_t>(page) + 4096,
-            '\xee');
-  const auto result = import({write("bad.sqlite", whole)});
-  ASSERT_TRUE(result.ok()) << result.error().message;
-  const Database db(output());
-  const int64_t count = db.number("SELECT count(*) FROM kernel");
-  EXPECT_GT(count, 2900);
-  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'table_damaged'"), 3000 - count);
-  EXPECT_EQ(result.value().damaged, static_cast<uint64_t>(3000 - count));
-  EXPECT_EQ(db.number("SELECT max(start_ns) FROM kernel"), 29990) << "the rows behind the damage are here";
+TEST_F(DamagedNsys, EachDamagedPageCostsItsRowsOnly) {
+  const std::string whole = manyKernels(3000);
+  const size_t pageCount = whole.size() / 4096;
+  for (const std::vector<size_t>& pages :
+       {std::vector{pageCount / 2}, {pageCount / 4, pageCount / 2, pageCount / 2 + 1, pageCount / 4 * 3}}) {
+    std::filesystem::remove(output());
+    std::string damaged = whole;
+    for (const size_t page : pages) damaged.replace(page * 4096, 4096, 4096, '\xee');
+    const auto result = import({write("bad.sqlite", damaged)});
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    const Database db(output());
+    const int64_t count = db.number("SELECT count(*) FROM kernel");
+    EXPECT_GT(count, 3000 - 100 * static_cast<int64_t>(pages.size()));
+    EXPECT_EQ(db.number("SELECT count(DISTINCT start_ns) FROM kernel"), count) << "no row twice";
+    EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'table_damaged'"), 3000 - count);
+    EXPECT_THAT(db.rows("SELECT message FROM diagnostic WHERE code = 'table_damaged'").at(0).at(0),
+                HasSubstr("at most " + std::to_string(3000 - count) + " of its rows are lost"));
+    EXPECT_EQ(result.value().damaged, static_cast<uint64_t>(3000 - count));
+    EXPECT_EQ(db.number("SELECT max(start_ns) FROM kernel"), 29990) << "the rows behind the damage are here";
+  }
 }
 
 TEST_F(DamagedNsys, TimesThatAreNoneAreCounted) {
