@@ -112,7 +112,7 @@ TEST_F(Hostile, AZeroByteInSqlEndsInASentence) {
   EXPECT_NE(outcome.exitCode, 0);
   expectRefused(
       plumb({"query", sample(), "SELECT count(*) FROM interval_union('SELECT 1 AS start_ns, 2 AS end_ns' || char(0))"}),
-      "zero byte", 1);
+      "A query of interval_union failed", 1);
 }
 
 TEST_F(Hostile, WhatStandardOutputDidNotTakeIsAnError) {
