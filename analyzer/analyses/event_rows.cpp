@@ -8,11 +8,13 @@
 
 #include "analyzer/trace/row_scan.h"
 #include "analyzer/trace/shared_loads.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb {
 namespace {
 
-constexpr int64_t kNoUsableTime = 1, kFromGraph = 2;  // event flags
+using schema::kFromGraph;
+using schema::kNoUsableTime;
 
 Status readWork(Trace& trace, const std::function<void(const WorkRow&)>& take) {
   struct Table {

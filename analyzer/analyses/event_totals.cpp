@@ -19,11 +19,13 @@
 #include "analyzer/analyses/work_filter.h"
 #include "analyzer/trace/row_scan.h"
 #include "analyzer/trace/shared_loads.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb {
 namespace {
 
-constexpr int64_t kNoUsableTime = 1, kWholeGraph = 4;  // event flags
+using schema::kNoUsableTime;
+using schema::kWholeGraph;
 
 using Key = GroupKey;
 

@@ -9,11 +9,12 @@
 #include "analyzer/analyses/statistics.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/trace/row_scan.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb {
 namespace {
 
-constexpr int64_t kNoUsableTime = 1;  // event flag
+using schema::kNoUsableTime;
 
 // The name of the operator that launched the work of a correlation id.
 class OperatorNames {

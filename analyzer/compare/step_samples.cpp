@@ -13,11 +13,12 @@
 #include "analyzer/analyses/memory.h"
 #include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/torch_ranges.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb::compare {
 namespace {
 
-constexpr int64_t kNoUsableTime = 1;  // event flag
+using schema::kNoUsableTime;
 
 // The steady steps of one process, in order of start.
 struct ProcessSteps {

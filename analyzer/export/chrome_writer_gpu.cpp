@@ -6,11 +6,12 @@
 #include "analyzer/export/chrome_names.h"
 #include "analyzer/export/chrome_writer.h"
 #include "analyzer/export/json_text.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb::exports {
 namespace {
 
-constexpr int64_t kNoUsableTime = 1;         // event flag
+using schema::kNoUsableTime;
 constexpr int64_t kContextWait = 4;          // CUpti_ActivitySynchronizationType
 constexpr int64_t kAllStreams = 4294967295;  // CUPTI's, of a wait for a whole context
 

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "analyzer/analyses/launches.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb::exports {
 namespace {
 
-constexpr int64_t kNoUsableTime = 1;  // event flag
+using schema::kNoUsableTime;
 
 // Something on a host thread that others may lie in.
 struct Frame {

@@ -6,13 +6,14 @@
 
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/import/chrome_rows.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb::import {
 namespace {
 
 // Event flags.
-constexpr int64_t kNoUsableTime = 1;
-constexpr int64_t kFromGraph = 2;
+using schema::kFromGraph;
+using schema::kNoUsableTime;
 
 // "stream 7" and 7
 std::optional<int64_t> trailingNumber(std::string_view text) {

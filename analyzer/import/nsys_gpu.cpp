@@ -4,11 +4,14 @@
 
 #include "analyzer/import/gpu_row.h"
 #include "analyzer/import/nsys_context.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb::import {
 namespace {
 
-constexpr int64_t kNoUsableTime = 1, kFromGraph = 2, kWholeGraph = 4;  // event flags
+using schema::kFromGraph;
+using schema::kNoUsableTime;
+using schema::kWholeGraph;
 
 // Columns that all tables of device work share, in this order and before their own.
 enum Common : int { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kOwn };
