@@ -265,6 +265,9 @@ int printReports(const ReportArguments& arguments, const std::vector<Report>& re
     for (size_t i = threadsFor(arguments.file, asked.size()); i > 1; --i) helpers.emplace_back(makeReports);
     makeReports();
   }
+  const Outcome& first = asked.front().outcome;
+  const auto failedAlike = [&](const Asked& one) { return one.outcome.message == first.message; };
+  if (first.code != kDone && std::ranges::all_of(asked, failedAlike)) return complain(first.message, first.code);
   int code = kDone;
   for (const Asked& one : asked) {
     printHeading(*one.report, arguments.format, &one == &asked.front());

@@ -57,6 +57,13 @@ TEST_F(Cli, SeveralReportsSayWhatEachSaysAlone) {
   EXPECT_EQ(together.output, expected);
 }
 
+TEST_F(Cli, SeveralReportsOfAFileThatIsNotThereSaySoOnce) {
+  const Outcome outcome = plumb({"report", "breakdown,idle", path("absent.sqlite")});
+  EXPECT_EQ(outcome.exitCode, 2);
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_EQ(outcome.errors, "plumb: There is no file " + path("absent.sqlite") + ".\n");
+}
+
 TEST_F(Cli, SummarySharesAddUpTo100ButForTheirRounding) {
   const Outcome outcome = plumb({"summary", sample()});
   int rows = 0;
