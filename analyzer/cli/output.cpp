@@ -351,7 +351,11 @@ class TableWriter {
 
   Result<int64_t> write(std::FILE* out) {
     while (const TextRows* block = m_reader.next()) {
-      if (m_fit.isShown.empty()) m_fit = fitBlock(m_reader, *block, m_names, m_most);
+      if (m_fit.isShown.empty()) {
+        m_fit = fitBlock(m_reader, *block, m_names, m_most);
+        for (size_t i = 0; i < m_names.size(); ++i)
+          m_isWrapped.push_back(isWrapped({m_names[i], 0, 0, block->isText[i], true}));
+      }
       if (Status done = put(textOf(*block), out); !done.ok()) return done.error();
       m_emptyNote = m_reader.leftOut();
       noteDropped(*block);
@@ -367,7 +371,7 @@ class TableWriter {
     std::vector<std::string> result;
     for (size_t i = 0; i < cells.size(); ++i) {
       if (!m_fit.isShown[i]) continue;
-      const bool isLong = isCut && width(cells[i]) > m_fit.longest[i] && m_isText[i];
+      const bool isLong = isCut && width(cells[i]) > m_fit.longest[i] && m_isText[i] && !m_isWrapped[i];
       m_hasCut |= isLong;
       result.push_back(isLong ? shortened(cells[i], m_fit.longest[i]) : cells[i]);
     }
@@ -380,8 +384,24 @@ class TableWriter {
       if (m_fit.isShown[i]) aligns.push_back(block.isText[i] ? TextTable::Align::Left : TextTable::Align::Right);
     }
     TextTable table(chosen(m_reader.headers().texts, false), aligns);
-    for (const auto& row : block.cells) table.add(chosen(row, true));
+    for (const auto& row : block.cells) addRow(table, row);
     return table.text();
+  }
+  // And the lines that its sentences go on in.
+  void addRow(TextTable& table, const std::vector<std::string>& row) {
+    std::vector<std::vector<std::string>> lines{row};
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (!m_isWrapped[i] || width(row[i]) <= m_fit.longest[i]) continue;
+      const std::string text = wrapped(row[i], m_fit.longest[i]);
+      size_t line = 0;
+      for (size_t at = 0; at < text.size(); ++line) {
+        const size_t end = std::min(text.find('\n', at), text.size());
+        if (line == lines.size()) lines.emplace_back(row.size());
+        lines[line][i] = text.substr(at, end - at);
+        at = end + 1;
+      }
+    }
+    for (const auto& line : lines) table.add(chosen(line, true));
   }
   void noteDropped(const TextRows& block) {
     if (!m_dropped.empty()) return;
@@ -401,7 +421,7 @@ class TableWriter {
   std::vector<std::string> m_names;
   size_t m_most;
   TableFit m_fit;  // that of the first block
-  std::vector<bool> m_isText;
+  std::vector<bool> m_isText, m_isWrapped;
   bool m_hasCut = false;
   std::string m_dropped, m_emptyNote;
 };
