@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyzer/analyses/clock_offsets.h"
+#include "analyzer/analyses/clock_statements.h"
 #include "analyzer/analyses/collective_references.h"
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/communication_matrix.h"
@@ -242,15 +243,20 @@ AnalysisRows clockRows(Trace& trace, const Filter& filter) {
   std::vector<ClockOffset> clocks = std::move(analysis.value().clocks);
   for (ClockOffset& clock : clocks) clock.offset = clock.error = std::nullopt;
   estimateClockOffsets(clocks, instances);
+  const auto isOne = isOneSession(trace);
+  if (!isOne.ok()) return isOne.error();
   std::vector<CellRow> rows;
   for (size_t i = 0; i < clocks.size(); ++i) {
     const ClockOffset& clock = clocks[i];
     if (!isClockOfRank(trace, clock, filter.rank)) continue;
     // Processes that are taken as one clock: it is the reference, within what they agree by.
     const bool isTaken = i == 0 && !clock.isHostKnown && clock.processes.size() > 1;
-    rows.push_back({clock.host, clocks[0].host, static_cast<int64_t>(clock.processes.size()), cell(clock.offset),
-                    cell(isTaken ? clock.agreement : clock.error), clock.instanceCount,
-                    textCell(i == 0 ? basisOfReference(clock) : basisOf(clock, clocks[0]))});
+    rows.push_back(
+        {clock.host, clocks[0].host, static_cast<int64_t>(clock.processes.size()), cell(clock.offset),
+         cell(isTaken ? clock.agreement : clock.error), clock.instanceCount,
+         textCell(i == 0 && isOne.value() && clock.impossibleCount == 0 ? "the reference; one session on one machine"
+                  : i == 0                                              ? basisOfReference(clock)
+                                                                        : basisOf(clock, clocks[0]))});
   }
   return rows;
 }

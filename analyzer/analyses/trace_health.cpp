@@ -148,7 +148,9 @@ class HealthCheck {
     if (m_trace.processes().size() < 2) return Unit{};
     auto collectives = analyzeCollectives(m_trace);
     if (!collectives.ok()) return collectives.error();
-    for (const ClockStatement& one : sayClocks(m_trace, collectives.value().clocks)) {
+    const auto clocks = sayClocks(m_trace, collectives.value().clocks);
+    if (!clocks.ok()) return clocks.error();
+    for (const ClockStatement& one : clocks.value()) {
       const auto severity = one.state == ClockState::Corrected   ? Severity::Info
                             : one.state == ClockState::Unchecked ? Severity::CannotSay
                                                                  : Severity::Warning;

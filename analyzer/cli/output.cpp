@@ -81,7 +81,12 @@ std::string tableCell(const Statement& row, int column, const std::string& unit)
     const std::string perSecond = formatPerSecond(row.real(column), "FLOP");
     return perSecond.substr(0, perSecond.size() - 2);
   }
-  if (type == ValueType::Real) return fmt::format("{:.6g}", row.real(column));
+  if (type == ValueType::Real) {
+    constexpr double kMostWhole = 1e15;
+    const double value = row.real(column);
+    const bool isWhole = std::abs(value) < kMostWhole && value == std::floor(value);
+    return isWhole ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+  }
   return escaped(plainCell(row, column));
 }
 
@@ -213,8 +218,10 @@ class BlockReader {
     m_block.isText.assign(count, false);
     m_block.isShown.assign(count, true);
     m_isKnown.assign(count, !m_isReport);
-    for (const std::string& name : columnNames(rows))
+    for (const std::string& name : columnNames(rows)) {
       m_isName.push_back(m_isReport && (name == "name" || name == "shape"));
+      m_isPid.push_back(m_isReport && name == "pid");
+    }
   }
 
   // Null at the end.
@@ -262,11 +269,16 @@ class BlockReader {
  private:
   static constexpr size_t kLongestName = 120;
 
+  // No process has the id 0: the source does not tell it.
+  [[nodiscard]] bool isUnknown(int column) const {
+    return m_rows.isNull(column) || (m_isPid[static_cast<size_t>(column)] &&
+                                     m_rows.type(column) == ValueType::Integer && m_rows.integer(column) == 0);
+  }
   void noteKnown() {
     for (size_t i = 0; i < m_isKnown.size(); ++i) {
       if (m_isKnown[i]) continue;
       const int column = static_cast<int>(i);
-      m_isKnown[i] = !m_rows.isNull(column) && !(m_rows.type(column) == ValueType::Text && m_rows.text(column).empty());
+      m_isKnown[i] = !isUnknown(column) && !(m_rows.type(column) == ValueType::Text && m_rows.text(column).empty());
     }
   }
   void read() {
@@ -277,7 +289,7 @@ class BlockReader {
       std::vector<std::string> cells;
       for (int i = 0; i < m_rows.columnCount(); ++i) {
         const auto index = static_cast<size_t>(i);
-        cells.push_back(tableCell(m_rows, i, m_headers.units[index]));
+        cells.push_back(isUnknown(i) ? "-" : tableCell(m_rows, i, m_headers.units[index]));
         if (m_rows.type(i) == ValueType::Text) m_block.isText[index] = true;
         if (m_isName[index] && width(cells.back()) > kLongestName) {
           cells.back() = shortened(cells.back(), kLongestName);
@@ -292,7 +304,7 @@ class BlockReader {
   Statement& m_rows;
   Headers m_headers;
   bool m_isReport, m_more = true, m_isCut = false;
-  std::vector<bool> m_isKnown, m_isName;
+  std::vector<bool> m_isKnown, m_isName, m_isPid;
   TextRows m_block;
   int64_t m_count = 0;
 };
@@ -373,9 +385,16 @@ class TableWriter {
       if (!m_fit.isShown[i]) continue;
       const bool isLong = isCut && width(cells[i]) > m_fit.longest[i] && m_isText[i] && !m_isWrapped[i];
       m_hasCut |= isLong;
-      result.push_back(isLong ? shortened(cells[i], m_fit.longest[i]) : cells[i]);
+      result.push_back(!isLong         ? cells[i]
+                       : isSentence(i) ? begun(cells[i], m_fit.longest[i])
+                                       : shortened(cells[i], m_fit.longest[i]));
     }
     return result;
+  }
+  // What a sentence says first says most.
+  [[nodiscard]] bool isSentence(size_t column) const {
+    const std::string& name = m_names[column];
+    return name == "reason" || name == "note" || name == "evidence" || name == "basis" || name == "matched";
   }
   [[nodiscard]] std::string textOf(const TextRows& block) {
     m_isText = block.isText;

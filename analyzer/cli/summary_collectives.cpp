@@ -62,9 +62,11 @@ std::vector<std::string> rowOf(const CollectiveGroup& group) {
           group.completeCount > 0 ? formatShort(group.largestSkew) : "-"};
 }
 
-void writeClocks(Page& page, const Trace& trace, const CollectiveAnalysis& analysis) {
-  if (trace.processes().size() < 2) return;
-  for (const ClockStatement& one : sayClocks(trace, analysis.clocks)) page.paragraph(escaped(one.message));
+Status writeClocks(Page& page, Trace& trace, const CollectiveAnalysis& analysis) {
+  const auto clocks = sayClocks(trace, analysis.clocks);
+  if (!clocks.ok()) return clocks.error();
+  for (const ClockStatement& one : clocks.value()) page.paragraph(escaped(one.message));
+  return Unit{};
 }
 
 void explain(Page& page, const std::vector<CollectiveGroup>& groups) {
@@ -105,7 +107,7 @@ Status writeCollectives(Page& page, Trace& trace) {
     if (const std::string reason = whyNoCollective(trace); !reason.empty()) {
       page.heading("Collectives");
       page.paragraph(reason);
-      writeClocks(page, trace, analysis.value());
+      return writeClocks(page, trace, analysis.value());
     }
     return Unit{};
   }
@@ -121,8 +123,7 @@ Status writeCollectives(Page& page, Trace& trace) {
   if (groups.size() > kMostRows)
     page.line(fmt::format("and {} more: plumb report collectives FILE", groups.size() - kMostRows));
   explain(page, groups);
-  writeClocks(page, trace, analysis.value());
-  return Unit{};
+  return writeClocks(page, trace, analysis.value());
 }
 
 }  // namespace plumb::cli

@@ -48,7 +48,10 @@ class Fitter {
     }
   }
   TableFit run() {
-    for (size_t i = 0; i < m_columns.size() && lineLength() > m_most; ++i) {
+    // A state says in short what the reason does at length.
+    const bool hasState =
+        std::ranges::any_of(m_columns, [](const FitColumn& column) { return column.name == "state"; });
+    for (size_t i = 0; hasState && i < m_columns.size() && lineLength() > m_most; ++i) {
       if (m_columns[i].name == "reason" && m_columns[i].width > kLongReason) m_fit.isShown[i] = false;
     }
     for (const size_t column : leastFirst()) {

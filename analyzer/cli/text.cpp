@@ -97,6 +97,16 @@ std::string shortened(std::string_view text, size_t columns) {
   return result;
 }
 
+std::string begun(std::string_view text, size_t columns) {
+  if (width(text) <= columns || columns == 0) return std::string(text);
+  size_t end = 0;
+  for (size_t characters = 0; end < text.size(); ++end) {
+    const bool isStart = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
+    if (isStart && ++characters == columns) break;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
 std::string wrapped(std::string_view text, size_t columns) {
   std::string result, line;
   for (size_t at = 0; at < text.size();) {

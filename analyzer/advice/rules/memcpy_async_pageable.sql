@@ -18,8 +18,8 @@ blocking AS (
          CAST(max(sum(b.copying_ns) - sum(b.bytes) * 1e9 / f.best, 0) AS INTEGER) AS faster_ns, f.best AS best
   FROM place b LEFT JOIN pinned f ON f.pid = b.pid AND f.rank IS b.rank GROUP BY b.rank, b.pid)
 SELECT b.rank AS rank, b.pid AS pid,
-       printf('%d asynchronous copies (%s) used pageable memory: each call blocked its thread, %.6f ms in all, in %.6f ms of which the device did nothing and in %.6f ms nothing but this copying%s',
-              b.calls, CASE WHEN b.bytes < 1024 THEN printf('%d B', b.bytes) WHEN b.bytes < 1048576 THEN printf('%.1f KiB', b.bytes / 1024.0) ELSE printf('%.1f MiB', b.bytes / 1048576.0) END, b.blocked_ns / 1e6, b.idle_ns / 1e6, b.copying_ns / 1e6,
+       printf('%d asynchronous cop%s (%s) used pageable memory: each call blocked its thread, %.6f ms in all, in %.6f ms of which the device did nothing and in %.6f ms nothing but this copying%s',
+              b.calls, iif(b.calls = 1, 'y', 'ies'), CASE WHEN b.bytes < 1024 THEN printf('%d B', b.bytes) WHEN b.bytes < 1048576 THEN printf('%.1f KiB', b.bytes / 1024.0) WHEN b.bytes < 1073741824 THEN printf('%.1f MiB', b.bytes / 1048576.0) ELSE printf('%.1f GiB', b.bytes / 1073741824.0) END, b.blocked_ns / 1e6, b.idle_ns / 1e6, b.copying_ns / 1e6,
               iif(b.in_range IS NULL, '', printf('; most of it in ''%s'': %.6f ms', b.in_range, b.most_ns / 1e6))) AS finding,
        b.idle_ns + coalesce(b.faster_ns, b.copying_ns) AS gain_ns,
        printf('the device''s idle time inside the calls: %.6f ms', b.idle_ns / 1e6)

@@ -26,4 +26,7 @@ UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'only one device''s communication is in the file'
-WHERE EXISTS (SELECT 1 FROM analysis_exposed_communication) AND (SELECT count(*) FROM (SELECT DISTINCT rank, pid, device FROM analysis_exposed_communication)) = 1;
+WHERE EXISTS (SELECT 1 FROM analysis_exposed_communication) AND (SELECT count(*) FROM (SELECT DISTINCT rank, pid, device FROM analysis_exposed_communication)) = 1
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the ranks have no common clock: ' || message FROM analysis_health
+WHERE check_name = 'clocks' AND severity = 'warning' AND EXISTS (SELECT 1 FROM analysis_exposed_communication);
