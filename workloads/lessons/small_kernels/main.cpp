@@ -116,7 +116,7 @@ struct Way {
 
 // A timing takes as many steps as this many rows need: one step of a small batch is too short for a clock, and ends
 // before the launches of its kernels can be told from the wait for them.
-constexpr int kTimedRows = 1024;
+constexpr int kTimedRows = 1536;
 
 // `steps` in a row, the device synchronized after the last.
 Times timeOnce(const Step& step, const Way& way, int steps) {
