@@ -277,6 +277,9 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
   if (advice.steps && advice.steps->end < kAllTime.end) {
     scopes.push_back({within(filter, advice.steps->end, kAllTime.end), advice.steps, true, withoutTorch.value()});
   }
+  for (const RuleFile& rule : rules.value()) {
+    if (!rule.threshold.empty()) advice.thresholds.emplace(rule.title, rule.threshold);
+  }
   for (const Scope& scope : scopes) {
     for (const RuleFile& rule : rules.value()) apply(trace, rule, scope, limits, advice);
   }

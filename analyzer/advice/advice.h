@@ -5,6 +5,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,7 @@ struct Advice {
   std::optional<Interval> steps;        // where the run's steps are looked at apart from what lies outside them
   std::vector<Abstention> abstentions;  // rules whose data is missing
   std::vector<std::string> quiet;       // titles of the rules that looked and found nothing, outside the steps either
+  std::map<std::string, std::string> thresholds;  // by title: from what on the rule finds something, where it says so
 };
 
 // What a user's rule may take; one that takes more is stopped and abstains. Ours are not limited.

@@ -59,6 +59,21 @@ std::string whomOf(const Finding& finding, size_t processCount) {
   return fmt::format("process{} {}", finding.pids.size() > 1 ? "es" : "", fmt::join(finding.pids, ", "));
 }
 
+// `digits`: the number as it was written. What is exact in it stays.
+std::string timeText(double ms, std::string_view digits) {
+  constexpr double kMsPerS = 1000, kUsPerMs = 1000, kNsPerMs = 1e6;
+  constexpr size_t kMostDecimals = 2;
+  const size_t point = digits.find('.');
+  const size_t decimals = point == std::string_view::npos ? 0 : digits.size() - point - 1;
+  if (ms >= kMsPerS) return fmt::format("{:.3f} s", ms / kMsPerS);
+  if (ms >= 1) return decimals > kMostDecimals ? fmt::format("{:.2f} ms", ms) : fmt::format("{} ms", digits);
+  if (ms <= 0) return decimals > kMostDecimals ? "0 ms" : fmt::format("{} ms", digits);
+  if (ms * kUsPerMs < 1) return fmt::format("{:.0f} ns", ms * kNsPerMs);
+  std::string us = fmt::format("{:.1f}", ms * kUsPerMs);
+  if (us.ends_with(".0")) us.resize(us.size() - 2);
+  return us + " µs";
+}
+
 }  // namespace
 
 std::vector<Finding> foldSame(std::vector<Finding> findings) {
@@ -79,7 +94,6 @@ std::vector<Finding> foldSame(std::vector<Finding> findings) {
 
 std::string withSeconds(std::string_view sentence) {
   constexpr std::string_view kUnit = " ms";
-  constexpr double kMsPerS = 1000;
   std::string result;
   bool inQuotes = false;
   for (size_t i = 0; i < sentence.size();) {
@@ -89,8 +103,8 @@ std::string withSeconds(std::string_view sentence) {
     double ms = 0;
     const bool isTime = !inQuotes && end > i && sentence.substr(end).starts_with(kUnit) &&
                         std::from_chars(sentence.data() + i, sentence.data() + end, ms).ptr == sentence.data() + end;
-    if (isTime && ms >= kMsPerS) {
-      result += fmt::format("{:.3f} s", ms / kMsPerS);
+    if (isTime) {
+      result += timeText(ms, sentence.substr(i, end - i));
       i = end + kUnit.size();
     } else {
       end = std::max(end, i + 1);

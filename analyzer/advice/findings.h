@@ -20,7 +20,8 @@ void sortFindings(std::vector<Finding>& findings);
 // and remedies: the one with the smaller gain says more exactly what it is. Sorted before and after.
 [[nodiscard]] std::vector<Finding> foldSame(std::vector<Finding> findings);
 
-// Times in ms of a second or more in s, as elsewhere: "12853.75 ms" is "12.854 s". What stands in quotes stays.
+// Times in ms in the unit that suits them, as elsewhere: "12853.75 ms" is "12.854 s", "0.02 ms" is "20 µs". What stands
+// in quotes stays.
 [[nodiscard]] std::string withSeconds(std::string_view sentence);
 
 // The sentence with # for its numbers; what stands in quotes keeps its own: "device # idle in 'block 3'".

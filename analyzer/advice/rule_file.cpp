@@ -40,7 +40,7 @@ Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::st
   rule.sql = text;
   rule.origin = origin;
   constexpr std::string_view kRemedy = "remedy: ", kOutside = "remedy outside the steps: ",
-                             kWithoutTorch = "remedy without torch: ";
+                             kWithoutTorch = "remedy without torch: ", kThreshold = "threshold: ";
   std::string* remedy = nullptr;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -55,6 +55,8 @@ Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::st
     if (line.starts_with(kRemedy)) {
       rule.remedy = line.substr(kRemedy.size());
       remedy = &rule.remedy;
+    } else if (line.starts_with(kThreshold)) {
+      rule.threshold = line.substr(kThreshold.size());
     } else if (line.starts_with(kOutside)) {
       rule.remedyOutside = line.substr(kOutside.size());
       remedy = &rule.remedyOutside;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rule as a file. Head, after an SPDX line: title; what it looks for; `-- remedy: …` (may go on in following lines
 // that begin with `--   `), and where it differs `-- remedy outside the steps: …`,
-// `-- remedy without torch: …`; then one SQL statement that may use
-// :rank, :step, :range, :from_ns, :to_ns, the views, the analyses and the reports (report_NAME). Its columns, by name,
-// in any order, all but finding optional:
+// `-- remedy without torch: …`, and before the remedy
+// `-- threshold: …`, from what on the rule finds something, where that is not a share of the span; then one SQL
+// statement that may use :rank, :step, :range, :from_ns, :to_ns, the views, the analyses and the reports (report_NAME).
+// Its columns, by name, in any order, all but finding optional:
 //   finding     a sentence with the numbers; a row without it is ignored
 //   gain_ns     an upper bound of what it saves    arithmetic  how that was computed
 //   rank, pid   whom it concerns                   start_ns, end_ns  where it can be seen
@@ -24,6 +25,7 @@ namespace plumb {
 struct RuleFile {
   std::string name, title, question, remedy, sql;
   std::string remedyOutside;       // of what lies outside the steps; "": the same
+  std::string threshold;           // from what on it finds something, in words; "": not said
   std::string remedyWithoutTorch;  // of programs that are no Python; "": the same
   std::string origin;              // path, or "built in"
   std::string problem;  // why it cannot be used, a sentence for the user; else empty. Then the title is the name

@@ -108,7 +108,8 @@ Result<std::vector<BlockingCalls>> findBlockingCalls(Trace& trace, const Filter&
     const Duration busy = devices.busy.lengthWithin(blocked);
     group.blocked += blocked.length();
     group.idle += blocked.length() - busy;
-    group.copying += busy - devices.work.lengthWithin(blocked);
+    const Interval own{std::max(work.time.start, blocked.start), std::min(work.time.end, blocked.end)};
+    if (own.start < own.end) group.copying += own.length() - devices.work.lengthWithin(own);
     group.time = {std::min(group.time.start, work.time.start), std::max(group.time.end, work.time.end)};
     group.firstRow = std::min(group.firstRow, work.row);
     group.lastRow = std::max(group.lastRow, work.row);

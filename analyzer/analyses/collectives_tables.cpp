@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyzer/analyses/clock_offsets.h"
+#include "analyzer/analyses/clock_statements.h"
 #include "analyzer/analyses/collective_references.h"
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/communication_matrix.h"
@@ -88,11 +89,17 @@ Result<int64_t> countUnrecorded(Trace& trace, const Filter& filter) {
   return count;
 }
 
+Cell latePhaseCell(const std::optional<Lateness>& lateness, Duration wait, Duration forRecording) {
+  if (lateness) return textCell(nameOf(lateness->phase()));
+  return wait.ns() > 0 && 2 * forRecording.ns() > wait.ns() ? textCell("recording began later") : Cell(nullptr);
+}
+
 AnalysisRows instanceRows(Trace& trace, const Filter& filter) {
   auto analysis = analyzeCollectives(trace, filter);
   if (!analysis.ok()) return analysis.error();
   auto explained = explainLateness(trace, analysis.value());
   if (!explained.ok()) return explained.error();
+  const std::vector<Duration> forRecording = waitsForRecording(trace, analysis.value());
   std::vector<CellRow> rows;
   for (size_t i = 0; i < analysis.value().instances.size(); ++i) {
     const CollectiveInstance& instance = analysis.value().instances[i];
@@ -102,7 +109,6 @@ AnalysisRows instanceRows(Trace& trace, const Filter& filter) {
     const CollectiveMember& last = instance.members[instance.lastArrival];
     Duration wait;
     for (const CollectiveMember& member : instance.members) wait += member.wait;
-    const auto& lateness = explained.value()[i];
     rows.push_back({communicatorText(instance.communicatorName, instance.communicatorHash), instance.operation,
                     instance.sequence, instance.bytes,
                     instance.rankCount > 0 ? Cell(instance.rankCount) : Cell(nullptr),
@@ -112,7 +118,7 @@ AnalysisRows instanceRows(Trace& trace, const Filter& filter) {
                     isMeasured ? cell(wait) : Cell(nullptr), cell(instance.transfer), perSecond(instance, 1),
                     perSecond(instance, busFactorOf(instance.operation, instance.rankCount).factor),
                     isLate ? cell(last.rank) : Cell(nullptr), isLate ? pidOf(trace, last.process) : Cell(nullptr),
-                    lateness ? textCell(nameOf(lateness->phase())) : Cell(nullptr),
+                    latePhaseCell(explained.value()[i], wait, forRecording[i]),
                     isMeasured ? textCell("yes") : textCell(instance.problem())});
   }
   const auto cannotSay = [&](int64_t count, const char* why) {
@@ -175,6 +181,7 @@ AnalysisRows stragglerRows(Trace& trace, const Filter& filter) {
     for (const Duration part : rank.parts) row.push_back(cell(part));
     row.push_back(cell(rank.unexplained));
     row.push_back(rank.range ? textCell(trace.text(*rank.range)) : Cell(nullptr));
+    row.push_back(cell(rank.recordingLater));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -189,7 +196,7 @@ AnalysisRows exposedRows(Trace& trace, const Filter& filter) {
                     textCell(nameOf(one.basis)), one.kernelCount, cell(one.exposed()), cell(one.transfer),
                     cell(one.waiting), cell(one.missing), cell(one.unknown), cell(one.lateRank),
                     one.longest ? Cell(one.longest->value()) : Cell(nullptr), cell(one.where.start),
-                    cell(one.where.end)});
+                    cell(one.where.end), cell(one.recordingLater), cell(one.laterRecorded)});
   }
   return rows;
 }
@@ -236,15 +243,20 @@ AnalysisRows clockRows(Trace& trace, const Filter& filter) {
   std::vector<ClockOffset> clocks = std::move(analysis.value().clocks);
   for (ClockOffset& clock : clocks) clock.offset = clock.error = std::nullopt;
   estimateClockOffsets(clocks, instances);
+  const auto isOne = isOneSession(trace);
+  if (!isOne.ok()) return isOne.error();
   std::vector<CellRow> rows;
   for (size_t i = 0; i < clocks.size(); ++i) {
     const ClockOffset& clock = clocks[i];
     if (!isClockOfRank(trace, clock, filter.rank)) continue;
     // Processes that are taken as one clock: it is the reference, within what they agree by.
     const bool isTaken = i == 0 && !clock.isHostKnown && clock.processes.size() > 1;
-    rows.push_back({clock.host, clocks[0].host, static_cast<int64_t>(clock.processes.size()), cell(clock.offset),
-                    cell(isTaken ? clock.agreement : clock.error), clock.instanceCount,
-                    textCell(i == 0 ? basisOfReference(clock) : basisOf(clock, clocks[0]))});
+    rows.push_back(
+        {clock.host, clocks[0].host, static_cast<int64_t>(clock.processes.size()), cell(clock.offset),
+         cell(isTaken ? clock.agreement : clock.error), clock.instanceCount,
+         textCell(i == 0 && isOne.value() && clock.impossibleCount == 0 ? "the reference; one session on one machine"
+                  : i == 0                                              ? basisOfReference(clock)
+                                                                        : basisOf(clock, clocks[0]))});
   }
   return rows;
 }
@@ -286,12 +298,13 @@ constexpr AnalysisTable kTables[] = {
      "rank INTEGER, pid INTEGER, instances INTEGER, arrived_last INTEGER, arrived_last_pct REAL,"
      " caused_wait_ns INTEGER, waited_ns INTEGER, phase TEXT, compute_ns INTEGER, previous_collective_ns INTEGER,"
      " copies_ns INTEGER, data_loading_ns INTEGER, launch_ns INTEGER, unexplained_ns INTEGER,"
-     " late_range TEXT",
+     " late_range TEXT, recording_later_ns INTEGER",
      stragglerRows},
     {"analysis_exposed_communication",
      "rank INTEGER, pid INTEGER, device INTEGER, operation TEXT, basis TEXT, kernels INTEGER, exposed_ns INTEGER,"
      " transfer_ns INTEGER, waiting_ns INTEGER, missing_ns INTEGER, unknown_ns INTEGER, late_rank INTEGER,"
-     " longest_kernel_id INTEGER, start_ns INTEGER, end_ns INTEGER",
+     " longest_kernel_id INTEGER, start_ns INTEGER, end_ns INTEGER, recording_later_ns INTEGER,"
+     " later_recorded_rank INTEGER",
      exposedRows},
     {"analysis_clock_offsets",
      "host TEXT, reference TEXT, processes INTEGER, offset_ns INTEGER, error_ns INTEGER, instances INTEGER, basis TEXT",

@@ -13,6 +13,7 @@
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/device_events.h"
 #include "analyzer/analyses/launched_work.h"
+#include "analyzer/analyses/recording_start.h"
 #include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/analyses/windows.h"
 
@@ -20,8 +21,8 @@ namespace plumb {
 namespace {
 
 // In the order in which they have a moment.
-enum class Part : uint8_t { Transfer, Unknown, Waiting, Missing };
-constexpr size_t kPartCount = 4;
+enum class Part : uint8_t { Transfer, Unknown, Waiting, RecordingLater, Missing };
+constexpr size_t kPartCount = 5;
 
 // What is known of one kernel.
 struct Match {
@@ -29,10 +30,45 @@ struct Match {
   MatchBasis basis = MatchBasis::Names;
   std::optional<TimePoint> lastArrival;  // of the ranks that are known, by this process's clock
   std::optional<int64_t> lateRank;
+  Duration recordingLater;  // of the wait for it
   bool isComplete = false;  // all ranks are known
   bool isMissing = false;   // a rank never came
 };
 using Matches = std::unordered_map<int64_t, Match>;  // by kernel id
+
+// The first communication of each process: nothing that was recorded before it brought the ranks together.
+class FirstCommunication {
+ public:
+  FirstCommunication(Trace& trace, const std::vector<DeviceTimeline>& timelines) : m_trace(trace) {
+    for (const DeviceTimeline& timeline : timelines) {
+      const auto first = std::ranges::find(timeline.events, GpuEventKind::Communication, &DeviceEvent::kind);
+      if (first == timeline.events.end()) continue;
+      const auto [known, isNew] = m_first.emplace(timeline.process, first->time.start);
+      if (!isNew) known->second = std::min(known->second, first->time.start);
+    }
+  }
+
+  struct Arrival {
+    ProcessId process;
+    TimePoint own;   // by its own clock
+    TimePoint time;  // by the clock that the two share
+  };
+  // Of the rank's wait for the late one, that for its recording to begin.
+  [[nodiscard]] Duration waitForRecording(const Arrival& rank, const Arrival& late) const {
+    if (!isFirst(rank) || !isFirst(late)) return {};
+    const auto recorded = [&](const Arrival& one) { return one.own - m_trace.process(one.process)->start; };
+    return plumb::waitForRecording(late.time - rank.time, recorded(rank), recorded(late));
+  }
+
+ private:
+  [[nodiscard]] bool isFirst(const Arrival& one) const {
+    const auto first = m_first.find(one.process);
+    return first != m_first.end() && one.own <= first->second && m_trace.process(one.process) != nullptr;
+  }
+
+  Trace& m_trace;
+  std::unordered_map<ProcessId, TimePoint> m_first;
+};
 
 bool areOnOneClock(const CollectiveInstance& instance) {
   return std::ranges::all_of(instance.members, [&](const CollectiveMember& member) {
@@ -40,7 +76,8 @@ bool areOnOneClock(const CollectiveInstance& instance) {
   });
 }
 
-void matchByRecord(const CollectiveInstance& instance, const std::set<CollectiveId>& hanging, Matches& matches) {
+void matchByRecord(const CollectiveInstance& instance, const std::set<CollectiveId>& hanging,
+                   const FirstCommunication& first, Matches& matches) {
   const CollectiveMember* last = nullptr;
   for (const CollectiveMember& member : instance.members) {
     if (member.device && (!last || member.arrival() > last->arrival())) last = &member;
@@ -56,6 +93,8 @@ void matchByRecord(const CollectiveInstance& instance, const std::set<Collective
     if (isComparable) {
       match.lastArrival = last->arrival() + member.clockOffset;
       match.lateRank = last->rank;
+      match.recordingLater = first.waitForRecording({member.process, member.device->start, member.arrival()},
+                                                    {last->process, last->device->start, last->arrival()});
     }
     // A kernel of several collectives waits until the last of them has all its ranks.
     const auto [known, isNew] = matches.emplace(member.kernel->value(), match);
@@ -65,6 +104,7 @@ void matchByRecord(const CollectiveInstance& instance, const std::set<Collective
     if (match.lastArrival > known->second.lastArrival) {
       known->second.lastArrival = match.lastArrival;
       known->second.lateRank = match.lateRank;
+      known->second.recordingLater = match.recordingLater;
     }
   }
 }
@@ -77,13 +117,14 @@ struct NamedKernel {
 
 class NameMatcher {
  public:
-  NameMatcher(Trace& trace, Matches& matches) : m_trace(trace), m_matches(matches) {
+  NameMatcher(Trace& trace, const FirstCommunication& first, Matches& matches)
+      : m_trace(trace), m_first(first), m_matches(matches) {
     for (const Process& process : trace.processes()) {
       if (process.worldSize) m_worldSize = std::max(m_worldSize, *process.worldSize);
     }
   }
 
-  // The kernels are of one name and one host.
+  // The kernels are of one name and one clock.
   void match(std::vector<NamedKernel> kernels, size_t deviceCount) {
     std::ranges::sort(kernels, {}, [](const NamedKernel& kernel) {
       return std::tuple(kernel.event->time.start, kernel.event->time.end, kernel.event->id);
@@ -113,32 +154,41 @@ class NameMatcher {
       if (together.size() > 1) {
         match.lastArrival = together.back().event->time.start;
         match.lateRank = together.back().timeline->rank;
+        match.recordingLater = m_first.waitForRecording(arrivalOf(kernel), arrivalOf(together.back()));
         match.isComplete = static_cast<int64_t>(together.size()) == ranks;
       }
       m_matches.emplace(kernel.event->id, std::move(match));
     }
   }
 
+  static FirstCommunication::Arrival arrivalOf(const NamedKernel& kernel) {
+    return {kernel.timeline->process, kernel.event->time.start, kernel.event->time.start};
+  }
+
   Trace& m_trace;
+  const FirstCommunication& m_first;
   Matches& m_matches;
   int64_t m_worldSize = 0;
 };
 
-void matchByName(Trace& trace, const std::vector<DeviceTimeline>& timelines, Matches& matches) {
-  std::map<std::pair<std::string, StringId>, std::vector<NamedKernel>> byName;
-  std::map<std::string, size_t> devices;
+void matchByName(Trace& trace, const std::vector<DeviceTimeline>& timelines, const std::vector<ClockOffset>& clocks,
+                 const FirstCommunication& first, Matches& matches) {
+  std::map<std::pair<size_t, StringId>, std::vector<NamedKernel>> byName;
+  std::map<size_t, size_t> devices;  // by clock
   for (const DeviceTimeline& timeline : timelines) {
-    const Process* process = trace.process(timeline.process);
-    const std::string host = process ? process->host : std::string();
+    const auto isOfIt = [&](const ClockOffset& clock) {
+      return std::ranges::find(clock.processes, timeline.process) != clock.processes.end();
+    };
+    const auto clock = static_cast<size_t>(std::ranges::find_if(clocks, isOfIt) - clocks.begin());
     bool communicates = false;
     for (const DeviceEvent& event : timeline.events) {
       if (event.table != WorkKind::Kernel || event.kind != GpuEventKind::Communication) continue;
       communicates = true;
-      if (!matches.contains(event.id)) byName[{host, event.name}].push_back({&timeline, &event});
+      if (!matches.contains(event.id)) byName[{clock, event.name}].push_back({&timeline, &event});
     }
-    devices[host] += communicates;
+    devices[clock] += communicates;
   }
-  NameMatcher matcher(trace, matches);
+  NameMatcher matcher(trace, first, matches);
   for (auto& [key, kernels] : byName) matcher.match(std::move(kernels), devices[key.first]);
 }
 
@@ -154,10 +204,11 @@ Result<Matches> findMatches(Trace& trace, const std::vector<DeviceTimeline>& tim
       if (member.call && member.waited && !member.isMissing) hanging.insert(*member.call);
     }
   }
+  const FirstCommunication first(trace, timelines);
   for (const CollectiveInstance& instance : collectives.value().instances) {
-    matchByRecord(instance, hanging, matches);
+    matchByRecord(instance, hanging, first, matches);
   }
-  matchByName(trace, timelines, matches);
+  matchByName(trace, timelines, collectives.value().clocks, first, matches);
   return matches;
 }
 
@@ -203,13 +254,15 @@ class DeviceSplitter {
  private:
   void add(const DeviceEvent& event, const Matches& matches) {
     const auto found = event.table == WorkKind::Kernel ? matches.find(event.id) : matches.end();
-    const Match unknown{"other", MatchBasis::Records, {}, {}, false, false};
+    const Match unknown{"other", MatchBasis::Records, {}, {}, {}, false, false};
     const Match& match = found == matches.end() ? unknown : found->second;
     const size_t group = groupOf(match);
     if (match.isMissing) return m_pieces.push_back({event.time, Part::Missing, group, &event, {}});
     const TimePoint came =
         match.lastArrival ? std::clamp(*match.lastArrival, event.time.start, event.time.end) : event.time.start;
-    m_pieces.push_back({{event.time.start, came}, Part::Waiting, group, &event, match.lateRank});
+    const TimePoint began = std::clamp(event.time.start + match.recordingLater, event.time.start, came);
+    m_pieces.push_back({{event.time.start, began}, Part::RecordingLater, group, &event, match.lateRank});
+    m_pieces.push_back({{began, came}, Part::Waiting, group, &event, match.lateRank});
     m_pieces.push_back({{came, event.time.end}, match.isComplete ? Part::Transfer : Part::Unknown, group, &event, {}});
   }
 
@@ -231,10 +284,21 @@ class DeviceSplitter {
     if (time.ns() <= 0) return;
     static constexpr std::array<Duration ExposedCommunication::*, kPartCount> kTimes = {
         &ExposedCommunication::transfer, &ExposedCommunication::unknown, &ExposedCommunication::waiting,
-        &ExposedCommunication::missing};
+        &ExposedCommunication::waiting, &ExposedCommunication::missing};
     m_result[piece.group].*kTimes[static_cast<size_t>(piece.part)] += time;
     m_exposed[piece.group][piece.event] += time;
-    if (piece.lateRank) m_waitedFor[piece.group][*piece.lateRank] += time;
+    const bool isRecording = piece.part == Part::RecordingLater;
+    if (isRecording) m_result[piece.group].recordingLater += time;
+    if (piece.lateRank) (isRecording ? m_recordedLater : m_waitedFor)[piece.group][*piece.lateRank] += time;
+  }
+
+  static std::optional<int64_t> rankOfMost(const std::map<int64_t, Duration>& times) {
+    std::optional<int64_t> result;
+    Duration most;
+    for (const auto& [rank, time] : times) {
+      if (time > most) most = time, result = rank;
+    }
+    return result;
   }
 
   std::vector<ExposedCommunication> finish() {
@@ -248,10 +312,8 @@ class DeviceSplitter {
         one.where = event->time;
         one.longest = event->table == WorkKind::Kernel ? std::optional(KernelId(event->id)) : std::nullopt;
       }
-      most = {};
-      for (const auto& [rank, time] : m_waitedFor[i]) {
-        if (time > most) most = time, one.lateRank = rank;
-      }
+      one.lateRank = rankOfMost(m_waitedFor[i]);
+      one.laterRecorded = rankOfMost(m_recordedLater[i]);
     }
     std::erase_if(m_result, [](const ExposedCommunication& one) { return one.exposed().ns() == 0; });
     std::ranges::stable_sort(m_result, std::greater{}, &ExposedCommunication::exposed);
@@ -264,7 +326,7 @@ class DeviceSplitter {
   std::map<std::pair<std::string, MatchBasis>, size_t> m_groups;
   std::vector<ExposedCommunication> m_result;
   std::map<size_t, std::unordered_map<const DeviceEvent*, Duration>> m_exposed;
-  std::map<size_t, std::map<int64_t, Duration>> m_waitedFor;
+  std::map<size_t, std::map<int64_t, Duration>> m_waitedFor, m_recordedLater;
 };
 
 }  // namespace

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What exposed communication (communication while nothing computes; breakdown.h) consists of, by operation:
 //   transfer   every rank was in the collective
-//   waiting    the kernel ran, but a rank had not arrived yet (last arrival - own arrival; collectives.h)
+//   waiting    the kernel ran, but a rank had not arrived yet (last arrival - own arrival; collectives.h); beside it
+//              how much of that was only because the late rank's recording began later (recording_start.h)
 //   missing    it waited for a rank that never came (stuck_collectives.h)
 //   unknown    cannot be told: the collective's other ranks are not in the file
 // Where several kernels run at one moment it is transfer if one of them transfers, else unknown, waiting, missing; of
 // kernels of one kind the first to start has it. So all parts add up to the breakdown's exposed communication.
 // Kernels of which there is a collective record are matched over ranks by it. When a rank's record is missing, the last
 // arrival of those in the file bounds the waiting from below and the rest is unknown. Kernels known by their names only
-// are taken for one collective when they have one name, are of different devices of one host, and share a moment: all
-// ranks are in a collective at once. That is not proven, so it has a basis of its own.
+// are taken for one collective when they have one name, are of different devices of one clock (clock_offsets.h), and
+// share a moment: all ranks are in a collective at once. That is not proven, so it has a basis of its own.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -33,9 +34,11 @@ struct ExposedCommunication {
   MatchBasis basis = MatchBasis::Records;
   int64_t kernelCount = 0;  // with exposed time
   Duration transfer, waiting, missing, unknown;
-  std::optional<int64_t> lateRank;  // for which most of the waiting was
-  std::optional<KernelId> longest;  // the kernel with most exposed time; none: it is a copy
-  Interval where;                   // of that kernel
+  Duration recordingLater;               // of waiting: in the first collective, for a rank whose recording began later
+  std::optional<int64_t> lateRank;       // for which most of the other waiting was
+  std::optional<int64_t> laterRecorded;  // the rank for which most of recordingLater was
+  std::optional<KernelId> longest;       // the kernel with most exposed time; none: it is a copy
+  Interval where;                        // of that kernel
   [[nodiscard]] Duration exposed() const { return transfer + waiting + missing + unknown; }
 };
 

@@ -95,7 +95,8 @@ Result<std::vector<SmallKernels>> findSmallKernels(Trace& trace, const Filter& f
       if (!gap.after || !isSmall(timeline.events[*gap.after])) continue;
       const DeviceEvent& event = timeline.events[*gap.after];
       if (!kept.value().keeps(timeline.process, event.correlation, event.time.start)) continue;
-      groups.addGap(timeline, event, gap.byCause[static_cast<size_t>(IdleCause::DeviceScheduling)] + gap.launchLatency);
+      const Duration before = gap.byCause[static_cast<size_t>(IdleCause::DeviceScheduling)] + gap.launchLatency;
+      if (before < kLongestSmallGap) groups.addGap(timeline, event, before);
     }
   }
   std::vector<SmallKernels> result = groups.take();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of less than 10 µs and what the gaps before them cost: idle time of the device (idle.h) while they were
-// queued behind their own stream or graph, or while their launch was being made. By the outermost range around the
+// queued behind their own stream or graph, or while their launch was being made. A gap of 100 µs or more is none of
+// them: something else holds the device up. By the outermost range around the
 // launching calls: a step, or the loop that launched them.
 #pragma once
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace plumb {
 
-inline constexpr Duration kSmallKernel(10'000);
+inline constexpr Duration kSmallKernel(10'000), kLongestSmallGap(100'000);
 
 struct SmallKernels {
   ProcessId process;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "analyzer/analyses/data_loading.h"
 #include "analyzer/analyses/gpu_events.h"
+#include "analyzer/analyses/recording_start.h"
 #include "analyzer/analyses/straggler_places.h"
 
 namespace plumb {
@@ -110,6 +112,21 @@ std::optional<Lateness> explain(const CollectiveInstance& instance, const Collec
   return lateness;
 }
 
+// Indices of the instances with a transfer: collectives of one communicator run one after the other; across ranks they
+// are in order of their last arrival.
+std::vector<size_t> measuredInOrder(const CollectiveAnalysis& analysis) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < analysis.instances.size(); ++i) {
+    if (analysis.instances[i].transfer) order.push_back(i);
+  }
+  const auto lastArrival = [&](size_t i) {
+    const CollectiveInstance& instance = analysis.instances[i];
+    return instance.members[instance.lastArrival].arrival();
+  };
+  std::ranges::stable_sort(order, {}, lastArrival);
+  return order;
+}
+
 LatePhase largest(const TimeByPhase& parts) {
   return static_cast<LatePhase>(std::ranges::max_element(parts) - parts.begin());
 }
@@ -125,7 +142,7 @@ std::string_view nameOf(LatePhase phase) {
 LatePhase Lateness::phase() const { return largest(parts); }
 
 std::optional<LatePhase> RankLateness::phase() const {
-  if (causedWait == unexplained) return std::nullopt;
+  if (causedWait == unexplained + recordingLater) return std::nullopt;
   return largest(parts);
 }
 
@@ -135,18 +152,8 @@ Result<std::vector<std::optional<Lateness>>> explainLateness(Trace& trace, const
   if (!any) return result;
   auto phases = loadPhases(trace);
   if (!phases.ok()) return phases.error();
-  // Collectives of one communicator run one after the other; across ranks they are in order of their last arrival.
-  std::vector<size_t> order;
-  for (size_t i = 0; i < analysis.instances.size(); ++i) {
-    if (analysis.instances[i].transfer) order.push_back(i);
-  }
-  const auto lastArrival = [&](size_t i) {
-    const CollectiveInstance& instance = analysis.instances[i];
-    return instance.members[instance.lastArrival].arrival();
-  };
-  std::ranges::stable_sort(order, {}, lastArrival);
   std::map<int64_t, Previous> previous;  // by communicator
-  for (const size_t i : order) {
+  for (const size_t i : measuredInOrder(analysis)) {
     const CollectiveInstance& instance = analysis.instances[i];
     Previous& before = previous[instance.communicatorHash];
     result[i] = explain(instance, before.of(instance), phases.value());
@@ -155,9 +162,34 @@ Result<std::vector<std::optional<Lateness>>> explainLateness(Trace& trace, const
   return result;
 }
 
+std::vector<Duration> waitsForRecording(Trace& trace, const CollectiveAnalysis& analysis) {
+  std::vector<Duration> result(analysis.instances.size());
+  std::set<ProcessId> met;
+  for (const size_t i : measuredInOrder(analysis)) {
+    const CollectiveInstance& instance = analysis.instances[i];
+    if (instance.members.size() < 2) continue;
+    const bool isFirst =
+        std::ranges::none_of(instance.members, [&](const auto& member) { return met.contains(member.process); });
+    for (const CollectiveMember& member : instance.members) met.insert(member.process);
+    if (!isFirst) continue;
+    const auto recorded = [&](const CollectiveMember& member) -> std::optional<Duration> {
+      const Process* process = trace.process(member.process);
+      if (!process) return std::nullopt;
+      return member.device->start - process->start;
+    };
+    const auto late = recorded(instance.members[instance.lastArrival]);
+    for (const CollectiveMember& member : instance.members) {
+      const auto own = recorded(member);
+      if (own && late) result[i] += waitForRecording(member.wait, *own, *late);
+    }
+  }
+  return result;
+}
+
 Result<std::vector<RankLateness>> findStragglers(Trace& trace, const CollectiveAnalysis& analysis) {
   auto explained = explainLateness(trace, analysis);
   if (!explained.ok()) return explained.error();
+  const std::vector<Duration> forRecording = waitsForRecording(trace, analysis);
   std::map<ProcessId, RankLateness> ranks;
   for (size_t i = 0; i < analysis.instances.size(); ++i) {
     const CollectiveInstance& instance = analysis.instances[i];
@@ -176,7 +208,8 @@ Result<std::vector<RankLateness>> findStragglers(Trace& trace, const CollectiveA
     ++straggler.lastCount;
     straggler.causedWait += caused;
     if (!explained.value()[i]) {
-      straggler.unexplained += caused;
+      straggler.recordingLater += forRecording[i];
+      straggler.unexplained += caused - forRecording[i];
       continue;
     }
     for (size_t phase = 0; phase < kLatePhaseCount; ++phase) {
@@ -186,7 +219,8 @@ Result<std::vector<RankLateness>> findStragglers(Trace& trace, const CollectiveA
   if (const Status found = findPlaces(trace, analysis, explained.value(), ranks); !found.ok()) return found.error();
   std::vector<RankLateness> result;
   for (auto& [process, rank] : ranks) result.push_back(std::move(rank));
-  std::ranges::stable_sort(result, std::greater{}, &RankLateness::causedWait);
+  std::ranges::stable_sort(result, std::greater{},
+                           [](const RankLateness& rank) { return rank.causedWait - rank.recordingLater; });
   return result;
 }
 

@@ -9,6 +9,8 @@
 //   launch               the rest: the device waited for the host to launch
 // A phase's part of the caused wait is the sum over the others of (the straggler's time in it - theirs), so the parts
 // add up to the caused wait; a part is negative where the straggler was faster.
+// The first collectives that ranks meet in have no common start. What is left of their waits when the ranks' recordings
+// are laid over one another (recording_start.h) is not lateness: the recording, or the process, began later.
 // Where in the code: the range in which the straggler spent most of the phase, in the times before the collectives that
 // it was last in because of that phase. compute, copies: innermost range around the call that launched the work; data
 // loading: the loader's range; launch: innermost range of the thread that calls the collectives.
@@ -40,6 +42,10 @@ struct Lateness {
 [[nodiscard]] Result<std::vector<std::optional<Lateness>>> explainLateness(Trace& trace,
                                                                            const CollectiveAnalysis& analysis);
 
+// For each instance of the analysis, sum over the others: of their waits what was for the last rank's recording to
+// begin. Zero in all but the first collective that its ranks were in.
+[[nodiscard]] std::vector<Duration> waitsForRecording(Trace& trace, const CollectiveAnalysis& analysis);
+
 struct RankLateness {
   ProcessId process;
   std::optional<int64_t> rank;
@@ -48,12 +54,14 @@ struct RankLateness {
   Duration waited;                                       // for others
   Duration causedWait;                                   // of all others together
   TimeByPhase parts;                                     // of causedWait
-  Duration unexplained;                                  // of causedWait: instances without a previous one
+  Duration recordingLater;                               // of causedWait: its recording began later
+  Duration unexplained;                                  // of causedWait: other instances without a previous one
   std::optional<StringId> range;                         // where the phase was spent; none: in no range, or no phase
   [[nodiscard]] std::optional<LatePhase> phase() const;  // none: nothing explained
 };
 
-// Over the instances of the filter: ranks with at least one, the one that caused most waiting first.
+// Over the instances of the filter: ranks with at least one, the one that caused most waiting first; that
+// for its recording to begin does not count.
 [[nodiscard]] Result<std::vector<RankLateness>> findStragglers(Trace& trace, const CollectiveAnalysis& analysis);
 
 }  // namespace plumb

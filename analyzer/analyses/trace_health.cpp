@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analyzer/analyses/clock_statements.h"
 #include "analyzer/analyses/launched_work.h"
 
 namespace plumb {
@@ -60,6 +61,8 @@ class HealthCheck {
   Status run() {
     checkFile();
     checkRanks();
+    checkBegins();
+    if (Status done = checkClocks(); !done.ok()) return done;
     if (Status done = checkDiagnostics(); !done.ok()) return done;
     if (Status done = checkPlugins(); !done.ok()) return done;
     if (Status done = checkOverhead(); !done.ok()) return done;
@@ -122,6 +125,39 @@ class HealthCheck {
     m_findings.push_back({std::nullopt, "missing_ranks", "", Severity::Warning, static_cast<double>(count), "ranks",
                           fmt::format("{} of {} ranks are not in this file: {}{}.", count, *worldSize,
                                       fmt::join(missing, ", "), cut ? " …" : "")});
+  }
+
+  // Where ranks are not recorded from one moment on, the first collective waits for the last recording.
+  void checkBegins() {
+    constexpr int64_t kLeastNs = 1'000'000;
+    const Process *first = nullptr, *last = nullptr;
+    for (const Process& process : m_trace.processes()) {
+      if (!first || process.start < first->start) first = &process;
+      if (!last || process.start > last->start) last = &process;
+    }
+    if (!first || first == last) return;
+    const Duration apart = last->start - first->start;
+    if (apart.ns() < kLeastNs) return;
+    m_findings.push_back({std::nullopt, "recordings_begin", "", Severity::Info, static_cast<double>(apart.ns()), "ns",
+                          fmt::format("The recording of {} begins this much later than that of {}: a first "
+                                      "collective waits for it, though nobody is late.",
+                                      last->label(), first->label())});
+  }
+
+  Status checkClocks() {
+    if (m_trace.processes().size() < 2) return Unit{};
+    auto collectives = analyzeCollectives(m_trace);
+    if (!collectives.ok()) return collectives.error();
+    const auto clocks = sayClocks(m_trace, collectives.value().clocks);
+    if (!clocks.ok()) return clocks.error();
+    for (const ClockStatement& one : clocks.value()) {
+      const auto severity = one.state == ClockState::Corrected   ? Severity::Info
+                            : one.state == ClockState::Unchecked ? Severity::CannotSay
+                                                                 : Severity::Warning;
+      m_findings.push_back(
+          {std::nullopt, "clocks", "", severity, static_cast<double>(one.processes.size()), "processes", one.message});
+    }
+    return Unit{};
   }
 
   Status checkDiagnostics() {

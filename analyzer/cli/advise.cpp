@@ -210,8 +210,15 @@ void printAdvice(const Advice& advice) {
     }
   }
   if (!advice.quiet.empty()) {
-    fmt::print("Looked for and not found, or less than 0.5 % of the run: {}\n",
-               escaped(fmt::format("{}", fmt::join(advice.quiet, "; "))));
+    std::string plain, own;
+    for (const std::string& title : advice.quiet) {
+      const auto threshold = advice.thresholds.find(title);
+      std::string& list = threshold == advice.thresholds.end() ? plain : own;
+      list += (list.empty() ? "" : "; ") + title;
+      if (threshold != advice.thresholds.end()) list += fmt::format(" ({})", threshold->second);
+    }
+    if (!plain.empty()) fmt::print("Looked for and not found, or less than 0.5 % of the run: {}\n", escaped(plain));
+    if (!own.empty()) fmt::print("Looked for and not found, or less than the rule's own threshold: {}\n", escaped(own));
   }
 }
 

@@ -23,7 +23,7 @@ struct Source {
 };
 constexpr Source kSources[] = {
     {{"collective", "communicator", "straggler", "communication_matrix", nullptr}, "collective", "collective", "nccl"},
-    {{"allocation", "analysis_memory", "report_memory", "fragmentation", nullptr},
+    {{"allocation", "analysis_memory", "report_memory", "fragmentation", "hand_calculation"},
      "allocation",
      "allocation",
      "memory"},
@@ -101,6 +101,22 @@ std::string whyNothing(Trace& trace, const Source& source) {
              : "";
 }
 
+// Of reports that have what they read and yet no row.
+std::string whyNoneThere(Trace& trace, std::string_view sql) {
+  const auto reads = [&](std::string_view table) { return sql.find(table) != std::string_view::npos; };
+  if (reads("FROM analysis_stragglers")) {
+    return "Cannot say, because no collective has all its ranks in the file with clocks that can be compared: report "
+           "collective_instances says of each why.";
+  }
+  if (reads("FROM analysis_memory_inference")) return "Nothing to check: the program declared none of its memory.";
+  if (reads("FROM analysis_memory_growth")) {
+    return firstText(trace, "SELECT 1 FROM steps LIMIT 1", "")
+               ? "No memory grew from step to step, and none outlived its like."
+               : "Cannot say, because the program marked no steps.";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string whyNoCollective(Trace& trace) {
@@ -139,7 +155,8 @@ std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& re
   if (source && report.sql.find("FROM analysis_stuck") != std::string::npos && !filter.rank && filter.isWholeTime()) {
     return "No rank waited in a collective for one that never came.";
   }
-  return filter.rank || !filter.isWholeTime() ? "The filters leave none." : "";
+  if (filter.rank || !filter.isWholeTime()) return "The filters leave none.";
+  return whyNoneThere(trace, report.sql);
 }
 
 }  // namespace plumb::cli

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -39,6 +40,64 @@ void printSizes(const import::ImportResult& result) {
   }
 }
 
+// What of a source is in no table, by the code of its diagnostic. Losses are what somebody would miss.
+struct Unstored {
+  std::string_view code, words;
+  bool isLoss = false;
+};
+constexpr std::array<Unstored, 15> kUnstored = {{
+    {"flow_event", "flow arrows (the ids of their ends join them)"},
+    {"metadata_event", "metadata entries (their names are used)"},
+    {"flow_one_end", "flow arrows with one end"},
+    {"profiler_notice", "notices of the profiler about itself"},
+    {"table_not_stored", "rows of tables that hold no events"},
+    {"inactive_block", "free blocks (the reserved memory has them)"},
+    {"no_size", "measurements of 0 bytes"},
+    {"status_without_group", "states of groups without an entry"},
+    {"duplicate_event", "calls that came twice"},
+    {"other_phase", "events of kinds that there is no table for", true},
+    {"no_value", "counters without a number", true},
+    {"end_without_begin", "range ends without a beginning", true},
+    {"no_time", "events without a usable time", true},
+    {"bad_duration", "events with an impossible duration", true},
+    {"damaged_event", "damaged events", true},
+}};
+
+// "; the other 12 are no events of their own: 10 flow arrows (…), 2 metadata entries (…)", and what is lost in a line
+// of its own.
+std::string unstoredText(const import::ImportResult& result, const std::string& output) {
+  std::array<uint64_t, kUnstored.size()> counts{};
+  auto trace = Trace::open(output);
+  if (trace.ok()) {
+    if (auto diagnostics = trace.value().diagnostics(); diagnostics.ok()) {
+      for (const Diagnostic& one : diagnostics.value()) {
+        const auto known = std::ranges::find(kUnstored, one.code, &Unstored::code);
+        if (known == kUnstored.end() || one.lane != "import") continue;
+        counts[static_cast<size_t>(known - kUnstored.begin())] +=
+            static_cast<uint64_t>(std::max<int64_t>(one.count, 0));
+      }
+    }
+  }
+  std::string harmless, lost;
+  uint64_t rest = result.notStored;
+  for (size_t i = 0; i < kUnstored.size(); ++i) {
+    const uint64_t count = std::min(counts[i], rest);  // a code may also count what is stored in part
+    if (count == 0) continue;
+    rest -= count;
+    std::string& text = kUnstored[i].isLoss ? lost : harmless;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, kUnstored[i].words);
+  }
+  std::string& others = result.damaged > 0 ? lost : harmless;
+  if (rest > 0) others += fmt::format("{}{} others", others.empty() ? "" : ", ", rest);
+  std::string text;
+  if (!harmless.empty()) text += fmt::format("; not stored, because they are no events of their own: {}", harmless);
+  if (!lost.empty()) {
+    text += fmt::format("\nLost: {}. Where: plumb query {} \"SELECT * FROM diagnostics WHERE severity <> 'info'\"",
+                        lost, escaped(output));
+  }
+  return text;
+}
+
 }  // namespace
 
 int runImport(const ImportArguments& arguments) {
@@ -59,12 +118,9 @@ int runImport(const ImportArguments& arguments) {
   const import::ImportResult& result = imported.value();
   for (const std::string& warning : result.warnings) (void)complain(warning, kDone);
   const uint64_t files = arguments.files.size() - result.filesLeftOut;
-  fmt::print("{}: {} events of {} file{}, {} stored{}, {} damaged\n", escaped(arguments.output), result.events, files,
-             files == 1 ? "" : "s", result.events - result.notStored,
-             result.notStored == 0 ? std::string()
-                                   : fmt::format(", {} not (why: plumb query {} \"SELECT * FROM diagnostics\")",
-                                                 result.notStored, escaped(arguments.output)),
-             result.damaged);
+  fmt::print("{}: {} events of {} file{}, {} stored{}\n", escaped(arguments.output), result.events, files,
+             files == 1 ? "" : "s", result.notStored == 0 ? "all" : std::to_string(result.events - result.notStored),
+             unstoredText(result, arguments.output));
   std::error_code ignored;
   const auto bytes = static_cast<double>(std::filesystem::file_size(arguments.output, ignored));
   if (!ignored && result.events > 0) {

@@ -81,7 +81,12 @@ std::string tableCell(const Statement& row, int column, const std::string& unit)
     const std::string perSecond = formatPerSecond(row.real(column), "FLOP");
     return perSecond.substr(0, perSecond.size() - 2);
   }
-  if (type == ValueType::Real) return fmt::format("{:.6g}", row.real(column));
+  if (type == ValueType::Real) {
+    constexpr double kMostWhole = 1e15;
+    const double value = row.real(column);
+    const bool isWhole = std::abs(value) < kMostWhole && value == std::floor(value);
+    return isWhole ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+  }
   return escaped(plainCell(row, column));
 }
 
@@ -213,8 +218,10 @@ class BlockReader {
     m_block.isText.assign(count, false);
     m_block.isShown.assign(count, true);
     m_isKnown.assign(count, !m_isReport);
-    for (const std::string& name : columnNames(rows))
+    for (const std::string& name : columnNames(rows)) {
       m_isName.push_back(m_isReport && (name == "name" || name == "shape"));
+      m_isPid.push_back(m_isReport && name == "pid");
+    }
   }
 
   // Null at the end.
@@ -262,11 +269,16 @@ class BlockReader {
  private:
   static constexpr size_t kLongestName = 120;
 
+  // No process has the id 0: the source does not tell it.
+  [[nodiscard]] bool isUnknown(int column) const {
+    return m_rows.isNull(column) || (m_isPid[static_cast<size_t>(column)] &&
+                                     m_rows.type(column) == ValueType::Integer && m_rows.integer(column) == 0);
+  }
   void noteKnown() {
     for (size_t i = 0; i < m_isKnown.size(); ++i) {
       if (m_isKnown[i]) continue;
       const int column = static_cast<int>(i);
-      m_isKnown[i] = !m_rows.isNull(column) && !(m_rows.type(column) == ValueType::Text && m_rows.text(column).empty());
+      m_isKnown[i] = !isUnknown(column) && !(m_rows.type(column) == ValueType::Text && m_rows.text(column).empty());
     }
   }
   void read() {
@@ -277,7 +289,7 @@ class BlockReader {
       std::vector<std::string> cells;
       for (int i = 0; i < m_rows.columnCount(); ++i) {
         const auto index = static_cast<size_t>(i);
-        cells.push_back(tableCell(m_rows, i, m_headers.units[index]));
+        cells.push_back(isUnknown(i) ? "-" : tableCell(m_rows, i, m_headers.units[index]));
         if (m_rows.type(i) == ValueType::Text) m_block.isText[index] = true;
         if (m_isName[index] && width(cells.back()) > kLongestName) {
           cells.back() = shortened(cells.back(), kLongestName);
@@ -292,7 +304,7 @@ class BlockReader {
   Statement& m_rows;
   Headers m_headers;
   bool m_isReport, m_more = true, m_isCut = false;
-  std::vector<bool> m_isKnown, m_isName;
+  std::vector<bool> m_isKnown, m_isName, m_isPid;
   TextRows m_block;
   int64_t m_count = 0;
 };
@@ -351,7 +363,11 @@ class TableWriter {
 
   Result<int64_t> write(std::FILE* out) {
     while (const TextRows* block = m_reader.next()) {
-      if (m_fit.isShown.empty()) m_fit = fitBlock(m_reader, *block, m_names, m_most);
+      if (m_fit.isShown.empty()) {
+        m_fit = fitBlock(m_reader, *block, m_names, m_most);
+        for (size_t i = 0; i < m_names.size(); ++i)
+          m_isWrapped.push_back(isWrapped({m_names[i], 0, 0, block->isText[i], true}));
+      }
       if (Status done = put(textOf(*block), out); !done.ok()) return done.error();
       m_emptyNote = m_reader.leftOut();
       noteDropped(*block);
@@ -367,11 +383,18 @@ class TableWriter {
     std::vector<std::string> result;
     for (size_t i = 0; i < cells.size(); ++i) {
       if (!m_fit.isShown[i]) continue;
-      const bool isLong = isCut && width(cells[i]) > m_fit.longest[i] && m_isText[i];
+      const bool isLong = isCut && width(cells[i]) > m_fit.longest[i] && m_isText[i] && !m_isWrapped[i];
       m_hasCut |= isLong;
-      result.push_back(isLong ? shortened(cells[i], m_fit.longest[i]) : cells[i]);
+      result.push_back(!isLong         ? cells[i]
+                       : isSentence(i) ? begun(cells[i], m_fit.longest[i])
+                                       : shortened(cells[i], m_fit.longest[i]));
     }
     return result;
+  }
+  // What a sentence says first says most.
+  [[nodiscard]] bool isSentence(size_t column) const {
+    const std::string& name = m_names[column];
+    return name == "reason" || name == "note" || name == "evidence" || name == "basis" || name == "matched";
   }
   [[nodiscard]] std::string textOf(const TextRows& block) {
     m_isText = block.isText;
@@ -380,8 +403,24 @@ class TableWriter {
       if (m_fit.isShown[i]) aligns.push_back(block.isText[i] ? TextTable::Align::Left : TextTable::Align::Right);
     }
     TextTable table(chosen(m_reader.headers().texts, false), aligns);
-    for (const auto& row : block.cells) table.add(chosen(row, true));
+    for (const auto& row : block.cells) addRow(table, row);
     return table.text();
+  }
+  // And the lines that its sentences go on in.
+  void addRow(TextTable& table, const std::vector<std::string>& row) {
+    std::vector<std::vector<std::string>> lines{row};
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (!m_isWrapped[i] || width(row[i]) <= m_fit.longest[i]) continue;
+      const std::string text = wrapped(row[i], m_fit.longest[i]);
+      size_t line = 0;
+      for (size_t at = 0; at < text.size(); ++line) {
+        const size_t end = std::min(text.find('\n', at), text.size());
+        if (line == lines.size()) lines.emplace_back(row.size());
+        lines[line][i] = text.substr(at, end - at);
+        at = end + 1;
+      }
+    }
+    for (const auto& line : lines) table.add(chosen(line, true));
   }
   void noteDropped(const TextRows& block) {
     if (!m_dropped.empty()) return;
@@ -401,7 +440,7 @@ class TableWriter {
   std::vector<std::string> m_names;
   size_t m_most;
   TableFit m_fit;  // that of the first block
-  std::vector<bool> m_isText;
+  std::vector<bool> m_isText, m_isWrapped;
   bool m_hasCut = false;
   std::string m_dropped, m_emptyNote;
 };

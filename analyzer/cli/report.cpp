@@ -21,6 +21,7 @@
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/progress.h"
+#include "analyzer/cli/report_lead.h"
 #include "analyzer/cli/table_fit.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/reports/definitions.h"
@@ -91,6 +92,11 @@ Outcome printReport(Trace& trace, const ReportArguments& arguments, const Report
   if (showsProgress && (arguments.format == Format::Table || ::isatty(STDOUT_FILENO) == 0)) {
     progress.emplace(trace.database());
     progress->begin("report " + escaped(report.name));
+  }
+  if (arguments.format == Format::Table) {
+    const auto lead = leadOf(trace, report, arguments.request);
+    if (!lead.ok()) return {kFailed, lead.error().message};
+    fmt::print(out, "{}", wrapped(lead.value(), std::min<size_t>(lineWidth(), 100)));
   }
   const auto written =
       writeRows(statement.value(), arguments.format, report.columns, out, arguments.isWide ? SIZE_MAX : lineWidth());

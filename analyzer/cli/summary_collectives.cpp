@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analyzer/analyses/clock_statements.h"
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/summary_page.h"
@@ -61,6 +62,13 @@ std::vector<std::string> rowOf(const CollectiveGroup& group) {
           group.completeCount > 0 ? formatShort(group.largestSkew) : "-"};
 }
 
+Status writeClocks(Page& page, Trace& trace, const CollectiveAnalysis& analysis) {
+  const auto clocks = sayClocks(trace, analysis.clocks);
+  if (!clocks.ok()) return clocks.error();
+  for (const ClockStatement& one : clocks.value()) page.paragraph(escaped(one.message));
+  return Unit{};
+}
+
 void explain(Page& page, const std::vector<CollectiveGroup>& groups) {
   int64_t shared = 0, withoutKernel = 0, count = 0, incomplete = 0;
   bool anyTransfer = false;
@@ -78,7 +86,7 @@ void explain(Page& page, const std::vector<CollectiveGroup>& groups) {
       "arrival{}.",
       anyTransfer ? "transfer (last end - last arrival; * kernel time, where not all ranks are in the file)"
                   : "kernel time (*)",
-      incomplete > 0 ? "; - where not all ranks are in the file" : ""));
+      incomplete > 0 ? "; - where not all ranks are in the file, or their clocks cannot be compared" : ""));
   if (withoutKernel > 0) {
     page.paragraph(fmt::format("Of {} of the {} calls no time is known (-), because the file has no kernel of them.",
                                formatCount(withoutKernel), formatCount(count)));
@@ -99,6 +107,7 @@ Status writeCollectives(Page& page, Trace& trace) {
     if (const std::string reason = whyNoCollective(trace); !reason.empty()) {
       page.heading("Collectives");
       page.paragraph(reason);
+      return writeClocks(page, trace, analysis.value());
     }
     return Unit{};
   }
@@ -114,7 +123,7 @@ Status writeCollectives(Page& page, Trace& trace) {
   if (groups.size() > kMostRows)
     page.line(fmt::format("and {} more: plumb report collectives FILE", groups.size() - kMostRows));
   explain(page, groups);
-  return Unit{};
+  return writeClocks(page, trace, analysis.value());
 }
 
 }  // namespace plumb::cli

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "analyzer/analyses/stuck_collectives.h"
+#include "analyzer/analyses/stuck_words.h"
 #include "analyzer/cli/text.h"
 
 namespace plumb::cli {
@@ -81,17 +81,6 @@ void writeRemark(Page& page, const Trace& trace, const Remark& remark) {
                              escaped(d.message), times));
 }
 
-// Whom many groups wait for: with one group the table below says it.
-void writeSuspects(Page& page, const StuckAnalysis& analysis) {
-  if (analysis.collectives.size() < 2) return;
-  std::string suspects;
-  for (const StuckAnalysis::Suspect& suspect : analysis.suspects) {
-    suspects += fmt::format("{}rank {} ({} process group{} for it)", suspects.empty() ? "" : ", ", suspect.rank,
-                            suspect.groups, suspect.groups == 1 ? " waits" : "s wait");
-  }
-  if (!suspects.empty()) page.paragraph(fmt::format("Look first at {}.", suspects));
-}
-
 TextTable stuckTable(const std::vector<StuckCollective>& found) {
   TextTable table({"state", "group", "operation", "number", "missing ranks", "waiting ranks"},
                   {kLeft, kLeft, kLeft, kRight, kLeft, kLeft});
@@ -156,7 +145,7 @@ Status writeStuck(Page& page, Trace& trace) {
   }
   const auto& since = found.front().since;
   page.paragraph(escaped(hangSentence(analysis.value(), since ? formatDuration(*since - TimePoint()) : std::string())));
-  writeSuspects(page, analysis.value());
+  page.paragraph(escaped(suspectSentences(analysis.value())));
   page.table(stuckTable(found));
   if (found.size() > kMostStuck)
     page.line(fmt::format("and {} more: plumb report stuck FILE", found.size() - kMostStuck));

@@ -12,15 +12,16 @@
 namespace plumb::cli {
 namespace {
 
-constexpr size_t kGap = 2, kShortText = 24, kShortestText = 12;
+constexpr size_t kGap = 2, kShortText = 24, kShortestText = 12, kShortestLine = 40, kLongReason = 60;
 constexpr int kNever = 100;
 
 // What a row is about, and what most people ask for.
-constexpr std::array<std::string_view, 32> kMain = {
-    "rank",     "name",         "operation",   "op",         "total_ns", "bytes",         "calls",  "share_pct",
-    "verdict",  "what",         "cause",       "category",   "state",    "missing_ranks", "reason", "path_ns",
-    "idle_ns",  "span_ns",      "time_ns",     "check_name", "message",  "severity",      "step",   "statistic",
-    "start_ns", "communicator", "kernel_type", "type",       "sum_us",   "time_us",       "api",    "idle_pct"};
+constexpr std::array<std::string_view, 35> kMain = {
+    "rank",         "name",        "operation", "op",       "total_ns", "bytes",         "calls",
+    "share_pct",    "verdict",     "what",      "cause",    "category", "state",         "missing_ranks",
+    "reason",       "path_ns",     "idle_ns",   "span_ns",  "time_ns",  "check_name",    "message",
+    "severity",     "step",        "statistic", "start_ns", "sequence", "waiting_ranks", "process_group",
+    "communicator", "kernel_type", "type",      "sum_us",   "time_us",  "api",           "idle_pct"};
 
 // The lower, the sooner it is left out.
 int importanceOf(const FitColumn& column, bool hasRank) {
@@ -47,6 +48,12 @@ class Fitter {
     }
   }
   TableFit run() {
+    // A state says in short what the reason does at length.
+    const bool hasState =
+        std::ranges::any_of(m_columns, [](const FitColumn& column) { return column.name == "state"; });
+    for (size_t i = 0; hasState && i < m_columns.size() && lineLength() > m_most; ++i) {
+      if (m_columns[i].name == "reason" && m_columns[i].width > kLongReason) m_fit.isShown[i] = false;
+    }
     for (const size_t column : leastFirst()) {
       if (cutTexts(kShortText)) return m_fit;
       m_fit.isShown[column] = false;
@@ -72,13 +79,17 @@ class Fitter {
     for (size_t i = 0; i < m_columns.size(); ++i) length += m_fit.isShown[i] ? m_fit.longest[i] + kGap : 0;
     return length == 0 ? 0 : length - kGap;
   }
+  [[nodiscard]] size_t leastOf(size_t column, size_t shortest) const {
+    return std::max(isWrapped(m_columns[column]) ? std::max(shortest, kShortestLine) : shortest,
+                    m_columns[column].header);
+  }
   // The longest text first. False: it does not fit even so.
   bool cutTexts(size_t shortest) {
     for (size_t i = 0; i < m_columns.size(); ++i) m_fit.longest[i] = m_columns[i].width;
     for (size_t length = lineLength(); length > m_most; length = lineLength()) {
       size_t widest = m_columns.size(), next = 0;
       for (size_t i = 0; i < m_columns.size(); ++i) {
-        const size_t least = std::max(shortest, m_columns[i].header);
+        const size_t least = leastOf(i, shortest);
         if (!m_fit.isShown[i] || !m_columns[i].isText || m_fit.longest[i] <= least) continue;
         if (widest == m_columns.size() || m_fit.longest[i] > m_fit.longest[widest]) {
           next = widest == m_columns.size() ? 0 : m_fit.longest[widest];
@@ -88,7 +99,7 @@ class Fitter {
         }
       }
       if (widest == m_columns.size()) return false;
-      const size_t least = std::max(shortest, m_columns[widest].header);
+      const size_t least = leastOf(widest, shortest);
       const size_t wanted = m_fit.longest[widest] - std::min(length - m_most, m_fit.longest[widest] - least);
       m_fit.longest[widest] = std::max({wanted, least, std::min(next, m_fit.longest[widest] - 1)});
     }
@@ -101,6 +112,8 @@ class Fitter {
 };
 
 }  // namespace
+
+bool isWrapped(const FitColumn& column) { return column.isText && column.name == "message"; }
 
 TableFit fitTable(const std::vector<FitColumn>& columns, size_t most) { return Fitter(columns, most).run(); }
 

@@ -97,6 +97,36 @@ std::string shortened(std::string_view text, size_t columns) {
   return result;
 }
 
+std::string begun(std::string_view text, size_t columns) {
+  if (width(text) <= columns || columns == 0) return std::string(text);
+  size_t end = 0;
+  for (size_t characters = 0; end < text.size(); ++end) {
+    const bool isStart = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
+    if (isStart && ++characters == columns) break;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string wrapped(std::string_view text, size_t columns) {
+  std::string result, line;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    if (!line.empty() && width(line) + 1 + width(word) > columns) {
+      result += line + "\n";
+      line.clear();
+    }
+    if (!line.empty() && !word.empty()) line += ' ';
+    line += word;
+    if (end < text.size() && text[end] == '\n') {
+      result += line + "\n";
+      line.clear();
+    }
+    at = end + 1;
+  }
+  return result + line;
+}
+
 std::string formatDuration(double nanoseconds) {
   const double size = std::fabs(nanoseconds);
   if (size < 999.5) return fmt::format("{:.0f} ns", nanoseconds);

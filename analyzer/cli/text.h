@@ -20,6 +20,11 @@ namespace plumb::cli {
 // At most `columns` wide, "…" in the middle of what was longer.
 [[nodiscard]] std::string shortened(std::string_view text, size_t columns);
 
+// At most `columns` wide, "…" at the end of what was longer.
+[[nodiscard]] std::string begun(std::string_view text, size_t columns);
+// Lines of at most `columns`, broken between words; a word that is longer stays whole.
+[[nodiscard]] std::string wrapped(std::string_view text, size_t columns);
+
 [[nodiscard]] std::string formatDuration(double nanoseconds);  // "1.234 ms"
 [[nodiscard]] inline std::string formatDuration(Duration d) { return formatDuration(static_cast<double>(d.ns())); }
 [[nodiscard]] std::string formatShort(Duration duration);                            // three digits: "1.23 ms"

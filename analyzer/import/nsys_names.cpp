@@ -89,8 +89,12 @@ KernelNameIds NsysNames::kernelNameIds(std::optional<int64_t> demangled, std::op
   const auto text = find(given);
   if (!text) ++m_missing;
   const std::string full = schema::demangle(text.value_or("?"));
-  entry->second = {m_file.textId(full), m_file.textId(orElse(shortName, [&] { return schema::shortKernelName(full); })),
-                   m_file.textId(orElse(mangled, [&] { return full; }))};
+  // Nsight's short name is that of the outermost template, 'Kernel2' for all of CUTLASS: the same name as of other
+  // sources says more. Where the full name is missing it is all there is.
+  const bool hasFull = text && (demangled || mangled);
+  const std::string brief =
+      hasFull ? schema::shortKernelName(full) : orElse(shortName, [&] { return schema::shortKernelName(full); });
+  entry->second = {m_file.textId(full), m_file.textId(brief), m_file.textId(orElse(mangled, [&] { return full; }))};
   return entry->second;
 }
 

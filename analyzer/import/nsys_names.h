@@ -27,7 +27,8 @@ class NsysNames {
   // The plain name of an API function.
   [[nodiscard]] int64_t apiNameId(int64_t id);
   [[nodiscard]] std::string text(int64_t id);
-  // Of the demangled, short and mangled name; what is missing is made from what is there.
+  // Of the demangled, short and mangled name; what is missing is made from what is there, and the short name always is
+  // where there is a full one.
   [[nodiscard]] KernelNameIds kernelNameIds(std::optional<int64_t> demangled, std::optional<int64_t> shortName,
                                             std::optional<int64_t> mangled);
   [[nodiscard]] uint64_t missing() const noexcept { return m_missing; }

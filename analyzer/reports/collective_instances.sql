@@ -17,7 +17,7 @@
 -- transfer_ns (ns): last end - last arrival
 -- algbw_bytes_per_s (bytes/s): bytes / transfer
 -- busbw_bytes_per_s (bytes/s): algbw x bus factor
--- late_phase: what made the straggler late: compute, previous collective, copies, data loading or launch; empty for the first of a communicator
+-- late_phase: what made the straggler late: compute, previous collective, copies, data loading or launch; recording began later: the wait of the first collective was mostly for that and is no lateness; empty for the first of a communicator otherwise
 -- matched: yes, or why skew and transfer cannot be said
 SELECT communicator, operation, sequence, bytes, ranks, recorded, straggler_rank AS rank, straggler_pid AS pid,
        last_arrival_ns AS arrival_ns, last_arrival_ns + transfer_ns AS end_ns, wait_ns, skew_ns, transfer_ns, algbw_bytes_per_s,

@@ -20,8 +20,8 @@ constexpr Other kOthers[] = {
     {"hta", "copies", "hta_copies"},
     {"hta", "steps", "hta_steps"},
     {"hta", "critical_path", "hta_critical_path"},
-    {"hta", "stragglers", "hta_stragglers"},
     {"hta", "critical_path", "hta_critical_path_edges"},
+    {"hta", "stragglers", "hta_stragglers"},
     {"tracelens", "breakdown", "tracelens_breakdown"},
     {"tracelens", "roofline", "tracelens_gemm"},
     {"tracelens", "kernels", "tracelens_kernels"},
@@ -32,9 +32,12 @@ constexpr Other kOthers[] = {
 Result<std::string> reportByDefinition(std::string_view report, std::string_view definition) {
   if (definition.empty() || definition == "exact") return std::string(report);
   std::string reports;
+  std::string_view last;
   for (const Other& other : kOthers) {
     if (other.definition != definition) continue;
     if (other.report == report || other.uses == report) return std::string(other.uses);
+    if (other.report == last) continue;
+    last = other.report;
     reports += fmt::format("{}{}", reports.empty() ? "" : ", ", other.report);
   }
   if (reports.empty()) {

@@ -16,7 +16,8 @@
 -- copies_ns (ns): part: memory copies and sets
 -- data_loading_ns (ns): part: its host loaded data while its device did nothing
 -- launch_ns (ns): part: its device waited for the host's launches
--- unexplained_ns (ns): part: collectives that are the first of their communicator
+-- recording_later_ns (ns): part: the others waited in the first collective because its recording (or its process) began later; that is no lateness
+-- unexplained_ns (ns): part: the rest of collectives that are the first of their communicator
 SELECT rank, pid, instances, arrived_last, arrived_last_pct, caused_wait_ns, waited_ns, phase, late_range, compute_ns, previous_collective_ns,
-       copies_ns, data_loading_ns, launch_ns, unexplained_ns
+       copies_ns, data_loading_ns, launch_ns, recording_later_ns, unexplained_ns
 FROM analysis_stragglers(:rank, :step, :range, :from_ns, :to_ns);

@@ -17,11 +17,11 @@ call AS (
          d.span_ns, min(sum(w.avoidable_ns), d.idle_ns) AS gain_ns
   FROM wait w JOIN device d ON d.pid = w.pid AND d.rank IS w.rank GROUP BY w.rank, w.pid, w.api)
 SELECT c.rank AS rank, c.pid AS pid,
-       printf('%s was called %d time%s and waited %.2f ms; it left the device idle for %.2f ms, and for %.2f ms more while the host made the next work ready%s', c.api, c.waits, iif(c.waits = 1, '', 's'),
+       printf('%s was called %d time%s and waited %.6f ms; it left the device idle for %.6f ms, and for %.6f ms more while the host made the next work ready%s', c.api, c.waits, iif(c.waits = 1, '', 's'),
               c.total_ns / 1e6, c.gpu_idle_ns / 1e6, c.exposed_host_ns / 1e6, iif(s.in_range IS NULL OR s.waits = c.waits, coalesce(', in ''' || s.in_range || '''', ''),
-              printf(', most of it in ''%s'': %d of them, %.2f ms', s.in_range, s.waits, s.avoidable_ns / 1e6))) AS finding,
+              printf(', most of it in ''%s'': %d of them, %.6f ms', s.in_range, s.waits, s.avoidable_ns / 1e6))) AS finding,
        c.gain_ns AS gain_ns,
-       printf('of each wait the idle time that it caused and that followed it until the next work, at most the wait itself: %.2f ms', c.gain_ns / 1e6) AS arithmetic,
+       printf('of each wait the idle time that it caused and that followed it until the next work, at most the wait itself: %.6f ms', c.gain_ns / 1e6) AS arithmetic,
        w.start_ns AS start_ns, w.start_ns + w.total_ns AS end_ns,
        (SELECT 'api_call ' || a.id FROM main.process p JOIN main.api_call a ON a.process_id = p.id WHERE p.pid = w.pid AND p.rank IS w.rank AND a.start_ns = w.start_ns LIMIT 1) AS evidence,
        s.in_range AS range, NULL AS cannot_say

@@ -14,9 +14,9 @@ gap AS (
          row_number() OVER (PARTITION BY rank, pid, device ORDER BY data_loading_ns DESC) AS place
   FROM analysis_idle_gaps(:rank, :step, :range, :from_ns, :to_ns) WHERE data_loading_ns > 0)
 SELECT i.rank AS rank, i.pid AS pid,
-       printf('device %d was idle for %.2f ms (%.1f %% of its span) in %d gap%s while the host loaded data%s', i.device, i.idle_ns / 1e6,
+       printf('device %d was idle for %.6f ms (%.1f %% of its span) in %d gap%s while the host loaded data%s', i.device, i.idle_ns / 1e6,
               100.0 * i.idle_ns / b.span_ns, i.gaps, iif(i.gaps = 1, '', 's'), coalesce(' in ''' || p.host_range || '''', '')) AS finding,
-       i.idle_ns AS gain_ns, printf('the idle time while the host loaded data: %.2f ms', i.idle_ns / 1e6) AS arithmetic, g.start_ns AS start_ns, g.end_ns AS end_ns,
+       i.idle_ns AS gain_ns, printf('the idle time while the host loaded data: %.6f ms', i.idle_ns / 1e6) AS arithmetic, g.start_ns AS start_ns, g.end_ns AS end_ns,
        g.evidence AS evidence, p.host_range AS range, NULL AS cannot_say
 FROM loading i JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = i.pid AND b.rank IS i.rank AND b.device = i.device
      LEFT JOIN gap g ON g.pid = i.pid AND g.rank IS i.rank AND g.device = i.device AND g.place = 1

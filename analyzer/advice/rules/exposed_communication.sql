@@ -8,7 +8,7 @@ WITH part AS (
   FROM analysis_exposed_communication(:rank, :step, :range, :from_ns, :to_ns)),
 family AS (
   SELECT rank, pid, device, family, group_concat(DISTINCT operation) AS operations, sum(kernels) AS kernels, sum(exposed_ns) AS exposed_ns,
-         sum(transfer_ns) AS transfer_ns, sum(waiting_ns) AS waiting_ns, sum(missing_ns) AS missing_ns, sum(unknown_ns) AS unknown_ns,
+         sum(transfer_ns) AS transfer_ns, sum(waiting_ns - recording_later_ns) AS waiting_ns, sum(recording_later_ns) AS recording_later_ns, sum(missing_ns) AS missing_ns, sum(unknown_ns) AS unknown_ns,
          sum(transfer_ns + unknown_ns) AS hidden_ns, max(basis = 'names') AS by_names
   FROM part GROUP BY rank, pid, device, family),
 longest AS (
@@ -16,15 +16,16 @@ longest AS (
 whole AS (
   SELECT rank, pid, device, sum(missing_ns) AS missing_ns FROM family GROUP BY rank, pid, device)
 SELECT f.rank AS rank, f.pid AS pid,
-       printf('device %d ran %d kernels of %s for %.2f ms (%.1f %% of its span of %.2f ms) while nothing computed%s%s%s%s', f.device, f.kernels, replace(f.operations, ',', ', '),
+       printf('device %d ran %d kernels of %s for %.6f ms (%.1f %% of its span of %.6f ms) while nothing computed%s%s%s%s%s', f.device, f.kernels, replace(f.operations, ',', ', '),
               f.exposed_ns / 1e6, 100.0 * f.exposed_ns / b.span_ns, b.span_ns / 1e6,
-              iif(f.transfer_ns > 0, printf('; transfer: %.2f ms', f.transfer_ns / 1e6), ''),
-              iif(f.waiting_ns > 0, printf('; waiting for late ranks: %s%.2f ms', iif(f.by_names, 'probably ', iif(f.unknown_ns > 0, 'at least ', '')), f.waiting_ns / 1e6), ''),
-              iif(f.missing_ns > 0, printf('; waiting for a rank that never came: %.2f ms', f.missing_ns / 1e6), ''),
-              iif(f.unknown_ns > 0, printf('; transfer or waiting, which cannot be told without the kernels of all ranks: %.2f ms', f.unknown_ns / 1e6), '')) AS finding,
+              iif(f.transfer_ns > 0, printf('; transfer: %.6f ms', f.transfer_ns / 1e6), ''),
+              iif(f.waiting_ns > 0, printf('; waiting for late ranks: %s%.6f ms', iif(f.by_names, 'probably ', iif(f.unknown_ns > 0, 'at least ', '')), f.waiting_ns / 1e6), ''),
+              iif(f.recording_later_ns > 0, printf('; waiting for a rank whose recording began later: %.6f ms', f.recording_later_ns / 1e6), ''),
+              iif(f.missing_ns > 0, printf('; waiting for a rank that never came: %.6f ms', f.missing_ns / 1e6), ''),
+              iif(f.unknown_ns > 0, printf('; transfer or waiting, which cannot be told without the kernels of all ranks and clocks that can be compared: %.6f ms', f.unknown_ns / 1e6), '')) AS finding,
        min(f.hidden_ns, b.span_ns - b.exposed_communication_ns) AS gain_ns,
-       printf('%s hidden behind other work%s: %.2f ms%s', iif(f.unknown_ns = 0, 'the exposed transfers', iif(f.transfer_ns = 0, 'the exposed time that is not known to be waiting', 'the exposed transfers and what is not known to be waiting')),
-              iif(f.hidden_ns > b.span_ns - b.exposed_communication_ns, printf(' (%.2f ms, but no more than the rest of the span)', f.hidden_ns / 1e6), ''),
+       printf('%s hidden behind other work%s: %.6f ms%s', iif(f.unknown_ns = 0, 'the exposed transfers', iif(f.transfer_ns = 0, 'the exposed time that is not known to be waiting', 'the exposed transfers and what is not known to be waiting')),
+              iif(f.hidden_ns > b.span_ns - b.exposed_communication_ns, printf(' (%.6f ms, but no more than the rest of the span)', f.hidden_ns / 1e6), ''),
               min(f.hidden_ns, b.span_ns - b.exposed_communication_ns) / 1e6, iif(f.by_names AND f.waiting_ns > 0, '; waits are told by kernels'' names and times', '')) AS arithmetic,
        l.start_ns AS start_ns, l.end_ns AS end_ns, 'kernel ' || l.longest_kernel_id AS evidence, NULL AS range,
        CASE f.family

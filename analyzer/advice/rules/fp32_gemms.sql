@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Matrix products in fp32
 -- fp32 matrix products that take more than 10 % of the time of all matrix products on a device whose units are faster in smaller formats
+-- threshold: 10 % of the time of all matrix products
 -- remedy: Autocast to bf16 or fp16, or at least torch.set_float32_matmul_precision("high") for tf32.
 -- remedy without torch: Multiply in bf16 or fp16, or at least in tf32 (cublasSetMathMode, CUBLAS_TF32_TENSOR_OP_MATH).
 WITH roof AS (
@@ -16,10 +17,10 @@ product AS (
         FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns) WHERE what = 'matrix product' GROUP BY rank, pid, dtype)
   WHERE dtype = 'fp32')
 SELECT f.rank AS rank, f.pid AS pid,
-       printf('%d matrix products in fp32 take %.2f ms, %.1f %% of the matrix time', f.count, f.gpu_ns / 1e6, f.gpu_pct) AS finding,
+       printf('%d matrix products in fp32 take %.6f ms, %.1f %% of the matrix time', f.count, f.gpu_ns / 1e6, f.gpu_pct) AS finding,
        CAST(f.gpu_ns * iif(p.fp32 > 0 AND p.small > 0, 1 - p.fp32 / p.small, 1) AS INTEGER) AS gain_ns,
-       iif(p.fp32 > 0 AND p.small > 0, printf('%.2f ms x (1 - %.3g / %.3g): the measured FLOP/s in fp32 and in the fastest smaller format', f.gpu_ns / 1e6, p.fp32, p.small),
-           printf('less than all of their %.2f ms; how much less cannot be said, because the device''s FLOP/s were not measured: with 16-bit operands about half where memory bounds them, more where arithmetic does', f.gpu_ns / 1e6)) AS arithmetic,
+       iif(p.fp32 > 0 AND p.small > 0, printf('%.6f ms x (1 - %.3g / %.3g): the measured FLOP/s in fp32 and in the fastest smaller format', f.gpu_ns / 1e6, p.fp32, p.small),
+           printf('less than all of their %.6f ms; how much less cannot be said, because the device''s FLOP/s were not measured: with 16-bit operands about half where memory bounds them, more where arithmetic does', f.gpu_ns / 1e6)) AS arithmetic,
        f.start_ns AS start_ns, f.end_ns AS end_ns, f.evidence AS evidence,
        iif(p.has_fp16_only, 'Autocast to fp16 with a loss scale (torch.amp.GradScaler): the matrix units of this device know neither bf16 nor tf32.', NULL) AS remedy,
        NULL AS cannot_say

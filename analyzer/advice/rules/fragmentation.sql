@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The allocator holds memory that it cannot hand out
 -- More than 20 % of the reserved memory, and more than 64 MiB, is cached even when, while most is reserved, most of it is handed out
+-- threshold: 20 % of the reserved memory and 64 MiB
 -- remedy: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (or max_split_size_mb), constant batch shapes, and
 --   torch.cuda.empty_cache() only between phases.
 -- remedy without torch: Ask for constant sizes, free what is cached only between phases, or let the allocator grow its

@@ -14,9 +14,9 @@ longest AS (  -- call of the largest of them
        JOIN main.kernel k ON k.process_id = w.process_id AND k.start_ns >= w.start_ns AND k.start_ns < w.end_ns JOIN main.string n ON n.id = k.short_name_id
   WHERE s.place = 1 AND (s.name IS NULL OR n.text = s.name) GROUP BY p.id)
 SELECT s.rank AS rank, s.pid AS pid,
-       printf('%d calls of memory-bound kernels take %.2f ms; the largest: %s', sum(s.calls), sum(s.total_ns) / 1e6,
+       printf('%d calls of memory-bound kernels take %.6f ms; the largest: %s', sum(s.calls), sum(s.total_ns) / 1e6,
               group_concat(CASE WHEN s.place <= 3 THEN coalesce(s.name, s.operation) END, ', ')) AS finding,
-       CAST(sum(s.total_ns) / 2 AS INTEGER) AS gain_ns, printf('half of %.2f ms: fused in pairs, each pair reads and writes once', sum(s.total_ns) / 1e6) AS arithmetic,
+       CAST(sum(s.total_ns) / 2 AS INTEGER) AS gain_ns, printf('half of %.6f ms: fused in pairs, each pair reads and writes once', sum(s.total_ns) / 1e6) AS arithmetic,
        k.start_ns AS start_ns, k.start_ns + k.duration_ns AS end_ns, 'kernel ' || k.id AS evidence, NULL AS cannot_say
 FROM slow s JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = s.pid AND b.rank IS s.rank AND b.device = s.device
      LEFT JOIN longest k ON k.pid = s.pid AND k.rank IS s.rank

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The device starves
 -- Gaps of more than 500 ms in which no stream of the device worked
+-- threshold: a gap of 500 ms
 -- remedy: See what the host did in the gap (`plumb report idle FILE --by gap`): loading data, writing a checkpoint,
 --   compiling, waiting for another rank.
 SELECT g.rank AS rank, g.pid AS pid,
-       printf('device %d did nothing for %.1f ms between ''%s'' and ''%s''; cause: %s (%s)', g.device, g.idle_ns / 1e6, coalesce(g.work_before, 'its start'),
+       printf('device %d did nothing for %.6f ms between ''%s'' and ''%s''; cause: %s (%s)', g.device, g.idle_ns / 1e6, coalesce(g.work_before, 'its start'),
               coalesce(g.work_after, 'its end'), replace(g.cause, '_', ' '), g.evidence) AS finding,
        g.idle_ns AS gain_ns, 'the whole gap' AS arithmetic, g.start_ns AS start_ns, g.start_ns + g.idle_ns AS end_ns,
        coalesce(g.after_table || ' ' || g.after_id, g.before_table || ' ' || g.before_id) AS evidence, NULL AS cannot_say

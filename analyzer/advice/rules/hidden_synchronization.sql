@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Hidden synchronization in the step
 -- Places of the code (a range or operator) that wait for the device at least 5 times (reading the loss, .item(), .cpu(), nonzero, a blocking copy): what the device would gain without the waits is more than 0.5 % of its span, or the waits take more than 10 % of the range's time and it is more than 0.5 % of that; the three that cost most on each rank; costs as in report synchronizations
+-- threshold: 5 waits at one place and 0.5 % of the span, or 10 % of a range's time
 -- remedy: Read values every N steps only, keep them on the device (loss.detach()), copy with non_blocking=True and read
 --   later, use torch.where in place of boolean indexing.
 -- remedy without torch: Read values every N steps only, or keep them on the device; copy asynchronously to pinned memory
@@ -26,10 +27,10 @@ chosen AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY gain_ns DESC) AS place FROM cost
   WHERE gain_ns > 0.005 * span_ns OR (total_ns > 0.1 * range_ns AND gain_ns > 0.005 * range_ns))
 SELECT t.rank AS rank, t.pid AS pid,
-       printf('waits for the device%s held the host for %.2f ms, most of it ''%s'', %d times, %.2f ms; they left the device idle for %.2f ms, and for %.2f ms more while the host made the next work ready',
+       printf('waits for the device%s held the host for %.6f ms, most of it ''%s'', %d times, %.6f ms; they left the device idle for %.6f ms, and for %.6f ms more while the host made the next work ready',
               coalesce(' in ''' || coalesce(t.op, t.in_range) || '''', ''), t.total_ns / 1e6, coalesce(c.api, 'a wait'), c.waits, c.total_ns / 1e6, t.gpu_idle_ns / 1e6, t.exposed_host_ns / 1e6) AS finding,
        t.gain_ns AS gain_ns,
-       printf('of each wait the idle time that it caused and that followed it until the next work, at most the wait itself: %.2f ms', t.gain_ns / 1e6) AS arithmetic,
+       printf('of each wait the idle time that it caused and that followed it until the next work, at most the wait itself: %.6f ms', t.gain_ns / 1e6) AS arithmetic,
        w.start_ns AS start_ns, w.start_ns + w.total_ns AS end_ns,
        (SELECT 'api_call ' || a.id FROM main.process p JOIN main.api_call a ON a.process_id = p.id WHERE p.pid = t.pid AND p.rank IS t.rank AND a.start_ns = w.start_ns LIMIT 1) AS evidence,
        t.in_range AS range, NULL AS cannot_say

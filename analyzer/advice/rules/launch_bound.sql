@@ -24,13 +24,13 @@ gap AS (
          row_number() OVER (PARTITION BY rank, pid, device ORDER BY launch_bound_ns + unknown_ns DESC) AS place
   FROM analysis_idle_gaps(:rank, :step, :range, :from_ns, :to_ns) WHERE cause = 'launch_bound' OR evidence LIKE 'nothing is recorded of the launching thread%')
 SELECT l.rank AS rank, l.pid AS pid,
-       printf('device %d was idle for %.2f ms (%.1f %% of its span) in up to %d gap%s because its next work had not been launched yet%s%s%s', l.device,
+       printf('device %d was idle for %.6f ms (%.1f %% of its span) in up to %d gap%s because its next work had not been launched yet%s%s%s', l.device,
               l.idle_ns / 1e6, 100.0 * l.idle_ns / b.span_ns, l.gaps, iif(l.gaps = 1, '', 's'),
-              iif(p.host_range IS NULL, '', printf(', in %.2f ms of that while the host was in ''%s''', p.idle_ns / 1e6, p.host_range)),
-              iif(l.waited_ns > 0, printf('; waits for the device explain up to %.2f ms of it, which leaves %.2f ms', l.waited_ns / 1e6, l.gain_ns / 1e6), ''),
-              iif(l.unrecorded_ns > 0.1 * l.idle_ns, printf('; what the host did in %.2f ms of it was not recorded: ranges or Python stacks would say it', l.unrecorded_ns / 1e6), '')) AS finding,
+              iif(p.host_range IS NULL, '', printf(', in %.6f ms of that while the host was in ''%s''', p.idle_ns / 1e6, p.host_range)),
+              iif(l.waited_ns > 0, printf('; waits for the device explain up to %.6f ms of it, which leaves %.6f ms', l.waited_ns / 1e6, l.gain_ns / 1e6), ''),
+              iif(l.unrecorded_ns > 0.1 * l.idle_ns, printf('; what the host did in %.6f ms of it was not recorded: ranges or Python stacks would say it', l.unrecorded_ns / 1e6), '')) AS finding,
        l.gain_ns AS gain_ns,
-       iif(l.waited_ns > 0, printf('%.2f ms of gaps - the %.2f ms that waits for the device explain', l.idle_ns / 1e6, l.waited_ns / 1e6), printf('these gaps: %.2f ms', l.idle_ns / 1e6)) AS arithmetic,
+       iif(l.waited_ns > 0, printf('%.6f ms of gaps - the %.6f ms that waits for the device explain', l.idle_ns / 1e6, l.waited_ns / 1e6), printf('these gaps: %.6f ms', l.idle_ns / 1e6)) AS arithmetic,
        g.start_ns AS start_ns, g.end_ns AS end_ns, g.evidence AS evidence, p.host_range AS range, NULL AS cannot_say
 FROM cost l JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = l.pid AND b.rank IS l.rank AND b.device = l.device
      LEFT JOIN place p ON p.pid = l.pid AND p.rank IS l.rank AND p.device = l.device AND p.place = 1 AND p.idle_ns > 0.05 * l.idle_ns

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Steps lost to the loss scale
 -- More than 5 % of the steps were skipped because gradients overflowed
+-- threshold: 5 % of the steps
 -- remedy: Start with a smaller scale (GradScaler(init_scale=2**12)), let it grow less often (growth_interval), or use bf16,
 --   which needs no scaling.
 WITH scaler AS (
@@ -11,7 +12,7 @@ event AS (
   SELECT rank, pid, min(time_ns) AS first_ns, max(time_ns) AS last_ns FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'time')
   WHERE what = 'skipped step' GROUP BY rank, pid)
 SELECT c.rank AS rank, c.pid AS pid, printf('%d of %d steps were skipped by the loss scaler', c.skipped, s.steps) AS finding,
-       CAST(c.skipped * s.median_ns AS INTEGER) AS gain_ns, printf('%d steps x %.2f ms (median step)', c.skipped, s.median_ns / 1e6) AS arithmetic,
+       CAST(c.skipped * s.median_ns AS INTEGER) AS gain_ns, printf('%d steps x %.6f ms (median step)', c.skipped, s.median_ns / 1e6) AS arithmetic,
        e.first_ns AS start_ns, e.last_ns AS end_ns,
        (SELECT 'range ' || r.id FROM main.process p JOIN main.range r ON r.process_id = p.id
         WHERE p.pid = c.pid AND p.rank IS c.rank AND r.start_ns = e.first_ns LIMIT 1) AS evidence, NULL AS cannot_say

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Device memory is nearly full
 -- A peak of more than 90 % of the device's memory: the next larger batch, or fragmentation, ends in out of memory
+-- threshold: 90 % of the device's memory
 -- remedy: Activation checkpointing, sharded optimizer state, a smaller batch with gradient accumulation, or
 --   PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.
 SELECT m.rank AS rank, m.pid AS pid,

@@ -22,10 +22,10 @@ SELECT rank, pid,
        printf('rank %d %s %s %d of communicator %s%s; rank%s %s %s%s%s', rank, iif(state = 'held back', 'did not complete', 'never came to'), operation, sequence, process_group,
               iif(collectives > 1, printf(', nor %s%d others', iif(state = 'held back', '', 'to '), collectives - 1), ''), iif(ranks > 1, 's', ''), who,
               iif(state = 'held back', 'completed it', 'waited for it'),
-              iif(others_waited_ns IS NULL OR state = 'held back', '', printf(' up to %.2f ms', others_waited_ns / 1e6)), coalesce('; ' || doing, '')) AS finding,
+              iif(others_waited_ns IS NULL OR state = 'held back', '', printf(' up to %.6f ms', others_waited_ns / 1e6)), coalesce('; ' || doing, '')) AS finding,
        iif(state = 'held back', NULL, iif(e.ns > 0, min(others_waited_ns, e.ns), others_waited_ns)) AS gain_ns,
        iif(others_waited_ns IS NULL OR state = 'held back', 'cannot say, because how long they waited was not recorded',
-           printf('the longest wait: %.2f ms%s', others_waited_ns / 1e6, iif(e.ns > 0 AND e.ns < others_waited_ns, printf(', of which nothing was computed in %.2f ms', e.ns / 1e6), ''))) AS arithmetic,
+           printf('the longest wait: %.6f ms%s', others_waited_ns / 1e6, iif(e.ns > 0 AND e.ns < others_waited_ns, printf(', of which nothing was computed in %.6f ms', e.ns / 1e6), ''))) AS arithmetic,
        others_called_ns AS start_ns, others_called_ns + others_waited_ns AS end_ns, evidence, NULL AS cannot_say
 FROM missing CROSS JOIN exposed e WHERE place = 1 AND (:rank IS NULL OR rank = :rank)
 UNION ALL

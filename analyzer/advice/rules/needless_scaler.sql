@@ -16,7 +16,7 @@ waits AS (
   SELECT rank, pid, sum(avoidable_ns) AS idle_ns FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'site') WHERE in_range = 'unscale' GROUP BY rank, pid)
 SELECT f.rank AS rank, f.pid AS pid, printf('the loss was scaled in %d steps, but the matrix products are %s', c.count, replace(f.dtypes, ',', ', ')) AS finding,
        iif(u.gpu_ns IS NULL, NULL, u.gpu_ns + coalesce(w.idle_ns, 0)) AS gain_ns,
-       iif(u.gpu_ns IS NOT NULL, printf('%.2f ms of work of the device in ''unscale'' + %.2f ms idle in and after its waits', u.gpu_ns / 1e6, coalesce(w.idle_ns, 0) / 1e6), 'cannot say, because no range called unscale was recorded') AS arithmetic,
+       iif(u.gpu_ns IS NOT NULL, printf('%.6f ms of work of the device in ''unscale'' + %.6f ms idle in and after its waits', u.gpu_ns / 1e6, coalesce(w.idle_ns, 0) / 1e6), 'cannot say, because no range called unscale was recorded') AS arithmetic,
        e.start_ns AS start_ns, e.start_ns + e.duration_ns AS end_ns, 'range ' || e.id AS evidence, NULL AS cannot_say
 FROM product f JOIN scale c ON c.pid = f.pid AND c.rank IS f.rank LEFT JOIN unscale u ON u.pid = f.pid AND u.rank IS f.rank LEFT JOIN waits w ON w.pid = f.pid AND w.rank IS f.rank
      LEFT JOIN example e ON e.pid = f.pid AND e.rank IS f.rank

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The launch queue is full
 -- Launch calls that had to wait because 1024 or more launches were in the stream's queue
+-- threshold: 1024 launches in a queue
 -- remedy: Nothing is wrong with the device: the host is far ahead. Do not measure its time as if it worked; a CUDA graph frees it.
 WITH blocked AS (
   SELECT rank, pid, sum(blocked_ns) AS blocked_ns, max(max_depth) AS max_depth
@@ -11,7 +12,7 @@ longest AS (
        JOIN main.api_call a ON a.process_id = w.process_id AND a.start_ns >= w.start_ns AND a.start_ns < w.end_ns
   WHERE EXISTS (SELECT 1 FROM blocked) AND a.name_id IN (SELECT id FROM main.string WHERE text GLOB '*Launch*') GROUP BY p.id)
 SELECT b.rank AS rank, b.pid AS pid,
-       printf('launch calls waited %.2f ms for room in the queue (deepest: %d launches)', b.blocked_ns / 1e6, b.max_depth) AS finding,
+       printf('launch calls waited %.6f ms for room in the queue (deepest: %d launches)', b.blocked_ns / 1e6, b.max_depth) AS finding,
        NULL AS gain_ns, 'the device is busy meanwhile: no time to gain' AS arithmetic, l.start_ns AS start_ns, l.start_ns + l.duration_ns AS end_ns,
        'api_call ' || l.id AS evidence, NULL AS cannot_say
 FROM blocked b LEFT JOIN longest l ON l.pid = b.pid AND l.rank IS b.rank

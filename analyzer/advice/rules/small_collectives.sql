@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Many small collectives
 -- Collectives of less than 1 MiB of one kind, more than 20 of them on each rank, that reach less than half of the best bus bandwidth of collectives at least 4 times as large in the file: their time is latency
+-- threshold: 20 of less than 1 MiB at less than half of the bandwidth of larger ones
 -- remedy: Put the tensors into one bucket (DDP bucket_cap_mb, FSDP wrapping of larger modules) or use a group call.
 WITH grouped AS (
   SELECT operation, bytes, communicator, median_ns, transfer_ns IS NOT NULL AS is_transfer,
@@ -25,12 +26,12 @@ example AS (
          'collective ' || min(collective_id) || ', collective ' || max(collective_id) AS evidence
   FROM analysis_collective_members(:rank, :step, :range, :from_ns, :to_ns) GROUP BY operation, bytes, communicator)
 SELECT NULL AS rank,
-       printf('each rank made %d %s of %.1f KiB in communicator %s: %.2f ms, %.1f µs each (median with waits), at %.3g GB/s where %s reaches %.3g GB/s', per_rank, c.operation,
+       printf('each rank made %d %s of %.1f KiB in communicator %s: %.6f ms, %.1f µs each (median with waits), at %.3g GB/s where %s reaches %.3g GB/s', per_rank, c.operation,
               c.bytes / 1024.0, c.communicator, time_ns / 1e6, median_ns / 1e3, busbw / 1e9, best, best_busbw / 1e9) AS finding,
        CAST(min(c.faster_ns, c.exposed_ns) AS INTEGER) AS gain_ns,
-       printf('%.2f ms of %s x (1 - %.3g / %.3g): the same bytes at the bus bandwidth of %s%s', time_ns / 1e6,
+       printf('%.6f ms of %s x (1 - %.3g / %.3g): the same bytes at the bus bandwidth of %s%s', time_ns / 1e6,
               iif(is_transfer, 'transfers, waits for late ranks left out', 'kernels, waits for late ranks included'), busbw / 1e9, best_busbw / 1e9, best,
-              iif(c.faster_ns > c.exposed_ns, printf('; no more than the %.2f ms of %s while nothing computed', c.exposed_ns / 1e6, c.operation), '')) AS arithmetic,
+              iif(c.faster_ns > c.exposed_ns, printf('; no more than the %.6f ms of %s while nothing computed', c.exposed_ns / 1e6, c.operation), '')) AS arithmetic,
        e.start_ns AS start_ns, e.end_ns AS end_ns, e.evidence AS evidence, NULL AS cannot_say
 FROM saved c LEFT JOIN example e ON e.operation = c.operation AND e.bytes = c.bytes AND e.communicator = c.communicator WHERE busbw < 0.5 * best_busbw
 UNION ALL

@@ -125,6 +125,51 @@ TEST_P(Lessons, WrongArgumentsAreOneSentence) {
 INSTANTIATE_TEST_SUITE_P(All, Lessons, testing::ValuesIn(kLessons),
                          [](const auto& instance) { return instance.param.name; });
 
+// What README's list of lessons says that advice names, in the default output: not among what is too small to matter.
+struct Named {
+  std::string lesson;
+  std::vector<std::string> arguments;
+  std::string rule, words;  // of the finding
+};
+void PrintTo(const Named& named, std::ostream* out) { *out << named.lesson << ": " << named.rule; }
+
+const std::vector<Named> kNamed = {
+    {"synchronization", {}, "hidden_synchronization", "'loss read every step'"},
+    {"synchronization", {}, "launch_bound", "'made on the host'"},
+    {"small_kernels", {}, "small_kernels", "'eager, batch 64'"},
+    {"faults", {"--ranks", "4"}, "stragglers", "rank 3 arrived last"},
+    {"faults", {"--fault", "missing-rank"}, "missing_rank", "rank 1 never came to AllReduce 4"},
+};
+
+bool isNamed(const Named& named, const std::string& recording) {
+  const Outcome advice =
+      run({{kPlumb, "advise", recording, "--format", "json"}, {{"PLUMB_RULES", ""}, {"XDG_CONFIG_HOME", "/none"}}, {}});
+  EXPECT_EQ(advice.exitCode, 0) << advice.errors;
+  const auto printed = nlohmann::json::parse(advice.output, nullptr, false);
+  if (!printed.is_object()) return false;
+  return std::ranges::any_of(printed["findings"], [&](const nlohmann::json& finding) {
+    return finding["rule"] == named.rule &&
+           finding["finding"].get<std::string>().find(named.words) != std::string::npos;
+  });
+}
+
+class Advice : public testing::TestWithParam<Named> {};
+
+// Other programs on the machine can hide a fault: it is recorded up to five times.
+TEST_P(Advice, NamesTheFaultOfTheLesson) {
+  bool isFound = false;
+  for (int attempt = 0; attempt < 5 && !isFound; ++attempt) {
+    const TemporaryFolder folder;
+    const std::string recording = folder.file("lesson.sqlite");
+    runLesson(GetParam().lesson, GetParam().arguments, recording);
+    isFound = isNamed(GetParam(), recording);
+  }
+  EXPECT_TRUE(isFound);
+}
+
+INSTANTIATE_TEST_SUITE_P(Readme, Advice, testing::ValuesIn(kNamed),
+                         [](const auto& instance) { return instance.param.lesson + "_" + instance.param.rule; });
+
 TEST(MissingRank, EndsTheOthersWithASentenceThatNamesItAndTheCollective) {
   const TemporaryFolder folder;
   const std::string recording = folder.file("missing.sqlite");

@@ -114,22 +114,37 @@ struct Way {
   Times fastest{1e30, 1e30};
 };
 
+// A timing takes as many steps as this many rows need: one step of a small batch is too short for a clock, and ends
+// before the launches of its kernels can be told from the wait for them.
+constexpr int kTimedRows = 1536;
+
+// `steps` in a row, the device synchronized after the last.
+Times timeOnce(const Step& step, const Way& way, int steps) {
+  const double cpu = threadCpuMilliseconds();
+  const auto start = std::chrono::steady_clock::now();
+  double host = 0.0;
+  for (int i = 0; i < steps; ++i) {
+    const nn::Range range(way.name);
+    way.work();
+    if (i + 1 < steps) continue;
+    host = threadCpuMilliseconds() - cpu;
+    step.stream().synchronize();
+  }
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  return {elapsed.count() / steps, host / steps};
+}
+
 // In turn, so that what disturbs one way disturbs all: --steps times, and on until none is faster than before by more
 // than 3 %, four times as many at most.
-void timeInTurn(Step& step, std::vector<Way>& ways) {
+void timeInTurn(Step& step, std::vector<Way>& ways, int rows) {
+  const int steps = std::max(1, kTimedRows / rows);
   int improved = 0;  // the last round in which one was
   for (int i = 0; i < g_options.steps || (i < 4 * g_options.steps && i - improved < g_options.steps); ++i) {
     for (Way& way : ways) {
       const Times before = way.fastest;
       nn::restBeforeTiming();
-      const nn::Range range(way.name);
-      const double cpu = threadCpuMilliseconds();
-      const auto start = std::chrono::steady_clock::now();
-      way.work();
-      way.fastest.host = std::min(way.fastest.host, threadCpuMilliseconds() - cpu);
-      step.stream().synchronize();
-      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-      way.fastest.step = std::min(way.fastest.step, elapsed.count());
+      const Times now = timeOnce(step, way, steps);
+      way.fastest = {std::min(before.step, now.step), std::min(before.host, now.host)};
       if (way.fastest.step < 0.97 * before.step || way.fastest.host < 0.97 * before.host) improved = i;
     }
   }
@@ -166,7 +181,7 @@ class Experiment {
   Experiment(const Experiment&) = delete;
   Experiment& operator=(const Experiment&) = delete;
 
-  void measure() { timeInTurn(m_step, m_ways); }
+  void measure() { timeInTurn(m_step, m_ways, m_rows); }
 
   void judge(Checks& checks) {
     const auto again = [this] { measure(); };

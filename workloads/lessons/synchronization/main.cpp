@@ -18,10 +18,10 @@ namespace plumb::lessons {
 namespace {
 
 struct Options {
-  int width = 256;
-  int batch = 128;
+  int width = 128;
+  int batch = 32;
   int layers = 4;
-  int steps = 30;
+  int steps = 90;
 };
 Options g_options;
 
@@ -168,7 +168,7 @@ void compareLoops(Network& network, Checks& checks) {
 
 void compareOrigins(const nn::Stream& stream, Checks& checks) {
   nn::MemoryLedger ledger;
-  constexpr size_t kCount = 1 << 22;
+  constexpr size_t kCount = 1 << 20;
   const nn::Buffer data(ledger, stream, nn::Category::kInput, "data", nn::Dtype::kFloat32, kCount);
   std::vector<double> host, device;
   makeOnDevice(stream, data);

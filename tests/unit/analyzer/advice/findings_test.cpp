@@ -32,6 +32,7 @@ TEST(Findings, NumbersDoNotTellSentencesApartButQuotedNamesDo) {
 TEST(Findings, LongTimesAreInSeconds) {
   EXPECT_EQ(withSeconds("it waited 12853.75 ms, the others 999.99 ms, in '2000 ms'"),
             "it waited 12.854 s, the others 999.99 ms, in '2000 ms'");
+  EXPECT_EQ(withSeconds("of 0.02 ms, 1.234567 ms, 0.000040 ms and 0.000000 ms"), "of 20 µs, 1.23 ms, 40 ns and 0 ms");
 }
 
 TEST(Findings, OfSeveralRanksAreOneWithTheLargestGain) {

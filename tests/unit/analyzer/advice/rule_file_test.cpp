@@ -38,6 +38,13 @@ TEST(RuleFile, RemediesOfOtherPlacesAndProgramsFollow) {
   EXPECT_EQ(rule.remedyWithoutTorch, "Fuse it.");
 }
 
+TEST(RuleFile, MaySayFromWhatOnItFindsSomething) {
+  const RuleFile rule = valueOf(parseRule(
+      "slow", "-- Slow\n-- What is slow\n-- threshold: 5 % of the steps\n-- remedy: Hurry.\nSELECT 1;\n", "x"));
+  EXPECT_EQ(rule.threshold, "5 % of the steps");
+  EXPECT_EQ(rule.remedy, "Hurry.");
+}
+
 TEST(RuleFile, WithoutRemedyIsAnErrorThatNamesIt) {
   EXPECT_THAT(errorOf(parseRule("slow", "-- A\n-- B\nSELECT 1", "x/slow.sql")), HasSubstr("x/slow.sql"));
 }

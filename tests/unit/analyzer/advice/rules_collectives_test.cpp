@@ -156,7 +156,7 @@ TEST(Rules, SmallCollectivesUnderComputeCostLittle) {
   const auto finding = findingOf(adviceOn(file, first), "small_collectives");
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->gain, Duration(40 * kUs));
-  EXPECT_THAT(finding->arithmetic, HasSubstr("no more than the 0.04 ms of AllReduce while nothing computed"));
+  EXPECT_THAT(finding->arithmetic, HasSubstr("no more than the 40 µs of AllReduce while nothing computed"));
 }
 
 TEST(Rules, SmallCollectivesAloneHaveNothingToBeComparedWith) {

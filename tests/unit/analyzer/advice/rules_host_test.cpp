@@ -112,7 +112,7 @@ TEST(Rules, HiddenSynchronization) {
   EXPECT_THAT(
       finding->finding,
       HasSubstr(
-          "waits for the device in 'loop' held the host for 0.91 ms, most of it 'cudaStreamSynchronize', 10 times"));
+          "waits for the device in 'loop' held the host for 910 µs, most of it 'cudaStreamSynchronize', 10 times"));
   EXPECT_THAT(finding->evidence, testing::ElementsAre(testing::StartsWith("api_call ")));
 }
 
@@ -137,7 +137,7 @@ TEST(Rules, WhatAWaitCostsIsAtMostItsOwnTime) {
   const std::string late = findingOf(advice, "launch_bound")->finding;
   EXPECT_THAT(late, HasSubstr("was idle for 4.22 ms"));
   EXPECT_THAT(late, HasSubstr("in 4.14 ms of that while the host was in 'making data on the host'"));
-  EXPECT_THAT(late, HasSubstr("waits for the device explain up to 0.09 ms of it, which leaves 4.13 ms"));
+  EXPECT_THAT(late, HasSubstr("waits for the device explain up to 90 µs of it, which leaves 4.13 ms"));
 }
 
 TEST(Rules, ReadingTheLossInEveryStepIsFoundThoughTheDeviceIsHardlyIdle) {
@@ -211,7 +211,7 @@ TEST(Rules, HowMuchFasterPinnedMemoryWouldBeIsNotGuessed) {
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->gain, Duration(3 * (100 + 400) * kUs)) << "all of it is the bound";
   EXPECT_THAT(finding->arithmetic,
-              HasSubstr("idle time inside the calls: 0.30 ms + less than all of 1.20 ms of copying"));
+              HasSubstr("idle time inside the calls: 300 µs + less than all of 1.20 ms of copying"));
   EXPECT_THAT(finding->arithmetic, HasSubstr("cannot be said, because no copy of pinned memory"));
 }
 

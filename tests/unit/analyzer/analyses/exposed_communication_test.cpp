@@ -85,6 +85,22 @@ TEST(ExposedCommunication, OfKernelsWithoutRecordsIsToldByNamesAndTimes) {
   EXPECT_EQ(found[0].lateRank, 1);
 }
 
+TEST(ExposedCommunication, SaysWhatWasWaitedForARecordingThatBeganLater) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addUnrecorded(trace, 2);
+    trace.execute("UPDATE process SET start_ns = 40 WHERE rank = 1");
+  }
+  const auto found = exposedIn(file.path());
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].rank, 0);
+  EXPECT_EQ(found[0].waiting, Duration(60)) << "all of it";
+  EXPECT_EQ(found[0].recordingLater, Duration(40)) << "it came 120 after its begin, rank 0 100 after its own";
+  EXPECT_EQ(found[0].laterRecorded, 1);
+  EXPECT_EQ(found[0].lateRank, 1) << "20 late besides";
+}
+
 TEST(ExposedCommunication, CannotBeToldApartFromTransferWhereRanksAreMissing) {
   const TraceFile file;
   {

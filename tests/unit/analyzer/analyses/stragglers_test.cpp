@@ -90,6 +90,22 @@ TEST_F(Stragglers, WhatTheLastRankDidLongerIsThePhase) {
   EXPECT_EQ(ranks[1].phase(), std::nullopt);
 }
 
+TEST_F(Stragglers, ARecordingThatBeganLaterIsNoLateness) {
+  addRanks(2);
+  m_builder.execute("UPDATE process SET start_ns = 290 WHERE rank = 1");
+  collective({{TimePoint(100), TimePoint(500)}, {TimePoint(400), TimePoint(500)}});  // 100 and 110 after the begins
+  m_builder.addKernel(m_ranks[1].work(510, 40), "gemm");
+  collective({{TimePoint(520), TimePoint(600)}, {TimePoint(550), TimePoint(600)}});
+  const CollectiveAnalysis analysis = analyze();
+  EXPECT_EQ(waitsForRecording(*m_trace, analysis), (std::vector<Duration>{Duration(290), Duration()}));
+  const auto ranks = valueOf(findStragglers(*m_trace, analysis));
+  EXPECT_EQ(ranks[0].rank, 1);
+  EXPECT_EQ(ranks[0].causedWait, Duration(300 + 30));
+  EXPECT_EQ(ranks[0].recordingLater, Duration(290));
+  EXPECT_EQ(ranks[0].unexplained, Duration(10));
+  EXPECT_EQ(ranks[0].phase(), LatePhase::Compute);
+}
+
 TEST_F(Stragglers, TheRangeIsWhereThePhaseWasSpent) {
   addRanks(3);
   const auto kernelIn = [&](size_t rank, int64_t startNs, int64_t durationNs, const char* range) {
@@ -244,7 +260,7 @@ TEST_F(Stragglers, PartsAreThoseOfEveryNanosecondAndAddUp) {
   for (const RankLateness& rank : valueOf(findStragglers(*m_trace, analysis))) {
     caused += rank.causedWait;
     waited += rank.waited;
-    Duration sum = rank.unexplained;
+    Duration sum = rank.unexplained + rank.recordingLater;
     for (const Duration part : rank.parts) sum += part;
     EXPECT_EQ(sum, rank.causedWait);
   }

@@ -16,6 +16,36 @@ const HealthFinding* find(const std::vector<HealthFinding>& findings, std::strin
   return nullptr;
 }
 
+TEST(Health, SaysWhichClocksCannotBeCompared) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    for (const int64_t rank : {0, 1}) {
+      trace.addProcess({.rank = rank, .worldSize = 2, .host = rank == 0 ? "a" : "b"});
+    }
+    trace.execute("UPDATE process SET start_ns = 5000000 WHERE rank = 1");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto findings = valueOf(checkHealth(trace, {}));
+  const HealthFinding* clocks = find(findings, "clocks");
+  ASSERT_TRUE(clocks);
+  EXPECT_EQ(clocks->severity, Severity::Warning);
+  EXPECT_THAT(clocks->message, testing::HasSubstr("b (rank 1) is from that of a (rank 0) cannot be said"));
+  const HealthFinding* begins = find(findings, "recordings_begin");
+  ASSERT_TRUE(begins);
+  EXPECT_EQ(begins->value, 5'000'000);
+}
+
+TEST(Health, OfOneHostSaysNothingOfClocks) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    for (const int64_t rank : {0, 1}) trace.addRank(rank, 2);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  EXPECT_EQ(find(valueOf(checkHealth(trace, {})), "clocks"), nullptr);
+}
+
 TEST(Health, OfABadRecordingComesWorstFirst) {
   const TraceFile file;
   {

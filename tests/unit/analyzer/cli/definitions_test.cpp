@@ -17,6 +17,8 @@ TEST(Definitions, NameTheReportThatUsesThem) {
   EXPECT_EQ(valueOf(reportByDefinition("breakdown", "hta")), "hta_breakdown");
   EXPECT_EQ(valueOf(reportByDefinition("breakdown", "tracelens")), "tracelens_breakdown");
   EXPECT_THAT(errorOf(reportByDefinition("memory", "hta")), testing::HasSubstr("breakdown"));
+  EXPECT_THAT(errorOf(reportByDefinition("memory", "hta")), testing::EndsWith("critical_path, stragglers."))
+      << "each once";
   EXPECT_THAT(errorOf(reportByDefinition("breakdown", "nobody")), testing::HasSubstr("tracelens"));
 }
 

@@ -133,6 +133,34 @@ TEST(TableFit, CutsTextsBeforeItLeavesColumnsOut) {
   EXPECT_EQ(lengthOf(columns, narrow), 120u);
 }
 
+TEST(TableFit, LeavesOutALongReasonBesideAState) {
+  std::vector<FitColumn> columns = {{"state", 5, 12, true}, {"process_group", 13, 40, true}, {"reason", 6, 90, true}};
+  EXPECT_EQ(fitTable(columns, 200).isShown, (std::vector<bool>{true, true, true}));
+  const TableFit narrow = fitTable(columns, 100);
+  EXPECT_EQ(narrow.isShown, (std::vector<bool>{true, true, false}));
+  EXPECT_EQ(narrow.longest[1], 40u) << "what is left is not cut";
+  columns[0].name = "verdict";
+  EXPECT_EQ(fitTable(columns, 100).isShown, (std::vector<bool>{true, true, true}));
+}
+
+TEST(Tables, WrapMessages) {
+  const std::vector<ReportColumn> columns = {{"check_name", "", ""}, {"message", "", ""}};
+  const std::string sql =
+      "SELECT 'clocks' AS check_name, 'The clocks of the two hosts are apart by a millisecond.' AS message";
+  EXPECT_EQ(written(sql, Format::Table, columns, 56),
+            "check_name  message\n"
+            "clocks      The clocks of the two hosts are apart by a\n"
+            "            millisecond.\n");
+}
+
+TEST(Tables, ShowWholeNumbersWholeAndNoProcessZero) {
+  const std::vector<ReportColumn> columns = {{"pid", "", ""}, {"value", "", ""}};
+  EXPECT_EQ(written("SELECT 0 AS pid, 1584752.0 AS value UNION ALL SELECT 7, 0.5", Format::Table, columns),
+            "pid    value\n"
+            "  -  1584752\n"
+            "  7      0.5\n");
+}
+
 TEST(TableFit, LeavesOutWhatSaysLeast) {
   const auto columns = kernelColumns();
   const TableFit fit = fitTable(columns, 65);

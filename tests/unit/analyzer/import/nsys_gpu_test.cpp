@@ -217,7 +217,8 @@ TEST_F(NsysImportTest, MetricsAreCountersOfTheProcessThatUsesTheirGpu) {
 // mangled names.
 TEST_F(NsysImportTest, SchemasBefore3HaveNoNulls) {
   const std::string process = std::to_string(globalTid(500, 0)), thread = std::to_string(globalTid(500, 501));
-  const std::string name = std::to_string(nsys.text("void f<int>(int)")), shortName = std::to_string(nsys.text("f"));
+  const std::string name = std::to_string(nsys.text("void cutlass::Kernel2<cutlass_80_gemm>(P)")),
+                    shortName = std::to_string(nsys.text("Kernel2"));
   nsys.execute(R"sql(
     CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT NOT NULL, end INT NOT NULL, deviceId INT NOT NULL, contextId INT NOT NULL,
       streamId INT NOT NULL, correlationId INT NOT NULL, globalPid INT NOT NULL, demangledName INT NOT NULL, shortName INT NOT NULL,
@@ -244,10 +245,12 @@ TEST_F(NsysImportTest, SchemasBefore3HaveNoNulls) {
                thread + ", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '')");
   const Database& db = imported();
   EXPECT_EQ(db.rows("SELECT name, full_name, mangled_name, graph_node_id, flags FROM kernels"),
-            (Rows{{"f", "void f<int>(int)", "void f<int>(int)", "NULL", "0"}}));
+            (Rows{{"cutlass_80_gemm", "void cutlass::Kernel2<cutlass_80_gemm>(P)",
+                   "void cutlass::Kernel2<cutlass_80_gemm>(P)", "NULL", "0"}}))
+      << "the short name tells instances of a template apart, as of other sources";
   EXPECT_EQ(db.rows("SELECT name, kind, duration_ns, category, color_argb FROM ranges ORDER BY start_ns"),
             (Rows{{"outer", "push_pop", "35", "NULL", "NULL"},
-                  {"f", "mark", "0", "NULL", "NULL"},
+                  {"Kernel2", "mark", "0", "NULL", "NULL"},
                   {"open", "start_end", "NULL", "NULL", "NULL"}}));
   EXPECT_EQ(db.rows("SELECT value FROM range_payload"), (Rows{{"42"}}));
   EXPECT_EQ(db.rows("SELECT name, memory_bytes, multiprocessor_count FROM devices"), (Rows{{"Quadro", "1000", "8"}}));

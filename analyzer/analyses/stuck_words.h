@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ranks many groups wait for, and what those ranks do instead, in the words of every face.
+#pragma once
+#include <string>
+
+#include "analyzer/analyses/stuck_collectives.h"
+
+namespace plumb {
+
+// "Look first at rank 12: 5 process groups wait for it; it is itself in nccl:all_to_all 20530 of 74, called and not
+// completed." "" when there is nothing to add to hangSentence: at most one collective is stuck.
+[[nodiscard]] std::string suspectSentences(const StuckAnalysis& analysis);
+
+}  // namespace plumb
