@@ -95,6 +95,9 @@ void ChromeRows::noteSpan(int64_t first, int64_t last) {
 void ChromeRows::take(const ChromeEvent& event, uint64_t offset) {
   ++m_events;
   m_offset = offset;
+  if (event.hasTooDeep) m_tally.count(Reason::TooDeep, offset);
+  if (event.hasZeroCharacter) m_tally.count(Reason::ZeroCharacter, offset);
+  if (event.hasLoneSurrogate) m_tally.count(Reason::LoneSurrogate, offset);
   store(event, offset);
 }
 
