@@ -46,8 +46,8 @@ class EventScanner {
 
   // After End. The data stopped before its root was closed, or what follows the events is damaged.
   [[nodiscard]] bool isCut() const noexcept { return m_cut; }
-  // After End, and then it is not cut: the root is an array of events that ends behind a whole one, without its bracket.
-  // The format allows that, for tracers that write as they go.
+  // After End, and then it is not cut: the root is an array of events that ends behind a whole one, without its
+  // bracket. The format allows that, for tracers that write as they go.
   [[nodiscard]] bool isOpen() const noexcept { return m_isOpen; }
   // After End: of the data that follows the root, blanks at its beginning left out. It is not looked at.
   [[nodiscard]] uint64_t bytesBehind() const noexcept { return m_bytesBehind; }
@@ -78,7 +78,7 @@ class EventScanner {
   [[nodiscard]] ScannedItem endOfData();
   [[nodiscard]] bool passWhole();
   void findNext();
-  void drain();                            // passes over the rest of the data
+  void drain();                                        // passes over the rest of the data
   [[nodiscard]] std::string_view ahead(size_t count);  // from the current byte
   [[nodiscard]] std::string_view ahead();              // enough for the first key of an event
   [[nodiscard]] bool isStray();
@@ -95,7 +95,7 @@ class EventScanner {
   bool m_bareArray = false;
   bool m_hasEvents = false;
   bool m_hasElements = false;  // a good event
-  bool m_searching = false;  // after damage, until an event is good
+  bool m_searching = false;    // after damage, until an event is good
   bool m_cut = false;
   bool m_isOpen = false;
   uint64_t m_searched = 0;  // bytes looked at since the damage

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -42,7 +43,8 @@ class JsonReader {
   // After a failure: the text ended where something had to follow, so that more of it could make it valid.
   [[nodiscard]] bool needsMore() const noexcept { return m_at == m_end; }
 
-  // How many values nested deeper than kMostNested were passed over: their brackets match, more is not known of them.
+  // How many values nested deeper than kMostNested were passed over, of less than 64 KiB each: their brackets match,
+  // more is not known of them.
   [[nodiscard]] uint64_t tooDeep() const noexcept { return m_tooDeep; }
   // How many escapes of texts stand for no character.
   [[nodiscard]] uint64_t zeroCharacters() const noexcept { return m_zeroCharacters; }  // \u0000
@@ -172,10 +174,12 @@ class JsonReader {
     m_pairEnd = isHalf(digits, kFirst) ? m_at + 6 : nullptr;
   }
 
-  // Goes behind the bracket that closes the one at hand, however many are open in between.
+  // Goes behind the bracket that closes the one at hand, however many are open in between; not far, because a bracket
+  // that nothing closes looks the same.
   bool passTooDeep() {
+    constexpr std::ptrdiff_t kFarthest = 64 << 10;
     std::string closers;
-    for (; m_at != m_end; ++m_at) {
+    for (const char* start = m_at; m_at != m_end && m_at - start < kFarthest; ++m_at) {
       const char c = *m_at;
       if (c == '"') {
         JsonValue text;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
@@ -24,7 +25,8 @@ constexpr Refused kRefused[] = {
     {0x84, "EXT4"},  {'P', "PERSID"},        {'Q', "BINPERSID"},  {0x97, "NEXT_BUFFER"}, {0x98, "READONLY_BUFFER"},
 };
 
-constexpr int kNewestProtocol = 5;
+constexpr unsigned char kProtocol = 0x80;  // the opcode
+constexpr int kFirstWithHead = 2, kNewestProtocol = 5;
 // Containers are larger than values.
 constexpr uint64_t kContainerCost = 4;
 
@@ -91,12 +93,28 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
+// The protocol's opcode and a number, or one of them and what every writer puts behind them.
+bool hasHead(std::string_view head) {
+  const bool hasOpcode = static_cast<unsigned char>(head[0]) == kProtocol;
+  const auto number = static_cast<unsigned char>(head[1]);
+  const bool hasNumber = number >= kFirstWithHead && number <= kNewestProtocol;
+  if (hasOpcode && number >= kFirstWithHead && number <= kNewestProtocol + 4) return true;
+  if (!hasOpcode && !hasNumber) return false;
+  constexpr size_t kFrame = 9;  // its opcode and the eight bytes of its length
+  if (head.size() > 2 && static_cast<unsigned char>(head[2]) == 0x95)
+    head.remove_prefix(std::min(kFrame, head.size() - 3));
+  const std::string_view behind = head.substr(2);
+  return behind.size() > 1 && (behind[0] == '}' || behind[0] == ']') &&
+         (behind[1] == '\x94' || behind[1] == 'q' || behind[1] == 'r');  // a container and its memo
+}
+
 class Machine {
  public:
-  Machine(std::string bytes, uint64_t mostValues)
-      : m_data(m_document.keep(std::move(bytes))), m_mostValues(mostValues) {}
+  Machine(std::string bytes, uint64_t mostValues, AtRefusal atRefusal)
+      : m_data(m_document.keep(std::move(bytes))), m_mostValues(mostValues), m_atRefusal(atRefusal) {}
 
   [[nodiscard]] Result<PlainDocument> run() {
+    readHead();
     while (!m_stopped && !m_refusal && m_trouble.empty()) {
       if (m_at >= m_data.size()) {
         m_trouble = fmt::format("its pickle data ends early, at byte {}", m_data.size());
@@ -111,12 +129,24 @@ class Machine {
     if (!m_trouble.empty()) {
       m_document.setProblem(m_trouble);
       salvage();
+    } else if (!m_damagedHead.empty()) {
+      m_document.setProblem(m_damagedHead);
     }
     m_document.setRoot(m_stack.empty() ? PlainValue() : m_stack.back());
     return std::move(m_document);
   }
 
  private:
+  // The protocol and its number: what they are changes nothing, so damage there costs nothing.
+  void readHead() {
+    if (m_data.size() < 2 || !hasHead(m_data)) return;
+    const auto first = static_cast<unsigned char>(m_data[0]), protocol = static_cast<unsigned char>(m_data[1]);
+    if (first == kProtocol && protocol >= kFirstWithHead && protocol <= kNewestProtocol) return;
+    m_damagedHead = fmt::format("its pickle data is damaged at byte {}: there is no pickle protocol {}",
+                                first == kProtocol ? 1 : 0, protocol);
+    m_at = 2;
+  }
+
   void damage(std::string_view what) {
     if (m_trouble.empty()) m_trouble = fmt::format("its pickle data is damaged at byte {}: {}", m_opcodeAt, what);
   }
@@ -288,10 +318,15 @@ class Machine {
     if (stepScalar(opcode) || stepStructure(opcode)) return;
     for (const Refused& refused : kRefused) {
       if (refused.opcode != opcode) continue;
-      m_refusal = fmt::format(
+      std::string why = fmt::format(
           "its pickle data holds the opcode {} at byte {}, which would construct or call something; only plain data "
           "(lists, dictionaries, texts, numbers) is read",
           refused.name, m_opcodeAt);
+      if (m_atRefusal == AtRefusal::Fail) {
+        m_refusal = std::move(why);
+      } else {
+        m_trouble = std::move(why);
+      }
       return;
     }
     damage(fmt::format("there is no opcode 0x{:02x}", opcode));
@@ -415,7 +450,7 @@ class Machine {
       case '2':
         if (has(1)) push(PlainValue(m_stack.back()));
         return true;
-      case 0x80:
+      case kProtocol:
         if (const auto protocol = takeUnsigned(1); protocol > kNewestProtocol)
           damage(fmt::format("there is no pickle protocol {}", protocol));
         return true;
@@ -476,6 +511,8 @@ class Machine {
   PlainDocument m_document;
   std::string_view m_data;
   uint64_t m_mostValues;
+  AtRefusal m_atRefusal;
+  std::string m_damagedHead;
   size_t m_at = 0, m_opcodeAt = 0;
   std::vector<PlainValue> m_stack;
   std::vector<size_t> m_marks;
@@ -491,15 +528,14 @@ class Machine {
 
 bool looksLikePickle(std::string_view head) {
   if (head.size() < 2) return false;
-  const auto second = static_cast<unsigned char>(head[1]);
-  if (static_cast<unsigned char>(head[0]) == 0x80) return second >= 2 && second <= kNewestProtocol + 4;
+  if (hasHead(head)) return true;
   // Protocols 0 and 1: a mark and a dictionary or list, or an empty one and its memo.
   const std::string_view two = head.substr(0, 2);
   return two == "(d" || two == "(l" || two == "}q" || two == "]q" || two == "}(" || two == "](";
 }
 
-Result<PlainDocument> readPickle(std::string bytes, uint64_t mostValues) {
-  return Machine(std::move(bytes), mostValues).run();
+Result<PlainDocument> readPickle(std::string bytes, uint64_t mostValues, AtRefusal atRefusal) {
+  return Machine(std::move(bytes), mostValues, atRefusal).run();
 }
 
 }  // namespace plumb::import

@@ -49,7 +49,7 @@ TEST_F(Salvage, AFileOfBracketsIsReadInOneGo) {
   std::string text = "{\"traceEvents\": [" + kFirst;
   for (int i = 0; i < 300; ++i) text += std::string(20000, ']') + ", {\"ph\": \"X\", \"name\": ";
   text += std::string(4 << 20, ']') + ", " + kLast + "]}";
-  EXPECT_GE(imported(text).number("SELECT count(*) FROM kernel"), 1);
+  EXPECT_EQ(imported(text).number("SELECT count(*) FROM kernel"), 1);
   EXPECT_GE(m_result.damaged, 1u);
 }
 
@@ -111,8 +111,7 @@ TEST_F(Salvage, ArgumentsThatNestTooDeepCostOnlyThemselves) {
   const std::string arguments = R"({"a": 1, "deep": )" + deep + R"(, "b": {"c": )" + deep + R"(}, "d": 2})";
   const std::string begin = R"({"ph": "B", "name": "open", "pid": 1, "tid": 1, "ts": 5, "args": )" + arguments + "}",
                     end = R"({"ph": "E", "pid": 1, "tid": 1, "ts": 9})";
-  const Database& db =
-      imported(traceOf({hostEvent("other", "r", "1", "1", arguments), begin, end, kFirst}));
+  const Database& db = imported(traceOf({hostEvent("other", "r", "1", "1", arguments), begin, end, kFirst}));
   EXPECT_EQ(db.rows("SELECT r.name, s.text, p.value FROM range_payload p JOIN ranges r ON r.id = p.range_id"
                     " JOIN string s ON s.id = p.name_id ORDER BY r.start_ns, s.text"),
             (Names{{"r", "a", "1"}, {"r", "d", "2"}, {"open", "a", "1"}, {"open", "d", "2"}}));
