@@ -104,7 +104,8 @@ class Salvage {
   }
 
   void readMember(const char* name, size_t from) {
-    const std::string quoted = std::string("\"") + name + "\"";
+    std::string quoted(1, '"');
+    quoted.append(name).append(1, '"');
     const size_t key = m_text.find(quoted, from);
     if (key == std::string::npos || m_document.root().kind == PlainKind::List) return;
     JsonReader reader(std::string_view(m_text).substr(key + quoted.size()));
