@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/import/pickle_text.h"
+
 namespace plumb::import {
 namespace {
 
@@ -29,69 +31,6 @@ constexpr unsigned char kProtocol = 0x80;  // the opcode
 constexpr int kFirstWithHead = 2, kNewestProtocol = 5;
 // Containers are larger than values.
 constexpr uint64_t kContainerCost = 4;
-
-std::optional<int> hexDigits(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
-void appendUtf8(std::string& out, int code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code >= 0xD800 && code < 0xE000) {
-    out += '?';  // half of a pair
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x110000) {
-    out += static_cast<char>(0xF0 | (code >> 18));
-    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += '?';
-  }
-}
-
-// The texts of protocol 0: \xHH, \uHHHH, \UHHHHHHHH and the one-letter escapes.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
-    }
-    const char kind = text[++i];
-    const size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
-    if (digits > 0 && i + digits < text.size()) {
-      if (const auto code = hexDigits(text.substr(i + 1, digits))) {
-        appendUtf8(out, *code);
-        i += digits;
-        continue;
-      }
-    }
-    switch (kind) {
-      case 'n':
-        out += '\n';
-        break;
-      case 't':
-        out += '\t';
-        break;
-      case 'r':
-        out += '\r';
-        break;
-      default:
-        out += kind;
-    }
-  }
-  return out;
-}
 
 // The protocol's opcode and a number, or one of them and what every writer puts behind them.
 bool hasHead(std::string_view head) {
