@@ -14,6 +14,7 @@
 
 #include "analyzer/export/column_roles.h"
 #include "analyzer/import/import.h"
+#include "analyzer/import/source_files.h"
 #include "analyzer/import/trace_file.h"
 #include "analyzer/trace/trace.h"
 #include "collector/schema/schema.h"
@@ -250,6 +251,10 @@ Result<std::vector<Source>> openAll(const std::vector<std::string>& files) {
     if (!opened.ok()) return opened.error();
     const int64_t start = opened.value().info().sessionStartRealtimeNs;
     sources.push_back({std::move(opened).value(), start});
+  }
+  if (const auto equal = import::equalFiles(files); !equal.empty()) {
+    return Error{fmt::format("{} and {} hold the same trace; name it once.", files[equal.front().second],
+                             files[equal.front().first])};
   }
   return sources;
 }

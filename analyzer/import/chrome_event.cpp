@@ -70,8 +70,9 @@ bool readMembers(JsonReader& reader, ChromeEvent& event) {
       event.args = {JsonKind::Object, std::string_view(start, static_cast<size_t>(reader.at() - start))};
       continue;
     }
+    const uint64_t tooDeep = reader.tooDeep();
     if (!reader.value(value, 0)) return false;
-    takeMember(event, key.text, value);
+    if (reader.tooDeep() == tooDeep) takeMember(event, key.text, value);
   } while (reader.consume(','));
   return reader.consume('}');
 }
@@ -95,6 +96,9 @@ EventText readChromeEvent(std::string_view text, ChromeEvent& event, size_t& len
   length = static_cast<size_t>(reader.at() - text.data());
   if (!isWhole) return reader.needsMore() ? EventText::Cut : EventText::Damaged;
   if (event.phase == '\0') return EventText::Damaged;
+  event.hasTooDeep = reader.tooDeep() > 0;
+  event.hasZeroCharacter = reader.zeroCharacters() > 0;
+  event.hasLoneSurrogate = reader.loneSurrogates() > 0;
   return EventText::Whole;
 }
 

@@ -24,6 +24,10 @@ struct ChromeEvent {
   std::optional<int64_t> startNs, durationNs;  // no value: absent or unusable
   bool hasDuration = false;
   bool isIdGlobal = false;  // the id is one of the whole file, not of its process
+  // What its texts and arguments lost.
+  bool hasTooDeep = false;        // arguments that nest too deep are left out
+  bool hasZeroCharacter = false;  // a text holds \u0000
+  bool hasLoneSurrogate = false;  // a text holds half of a surrogate pair
 
   // The argument of that name, the last of several; kind Null when there is none.
   [[nodiscard]] JsonValue argument(std::string_view key) const noexcept;

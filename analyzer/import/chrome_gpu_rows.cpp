@@ -49,7 +49,7 @@ int64_t valueOf(std::string_view text, const auto& words) {
 
 // CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind by the words in "Memcpy HtoD (Pageable -> Device)". ROCm's
 // tracers write "CopyHostToDevice" or "MEMORY_COPY_HOST_TO_DEVICE"; on XPUs M is the system's memory and S shared
-// memory.
+// memory, "Memcpy M2D (MEMORY -> DEVICE)".
 constexpr std::array<CopyWords, 26> kCopyKinds = {{{"HtoD", 1},
                                                    {"DtoH", 2},
                                                    {"HtoA", 3},
@@ -76,8 +76,17 @@ constexpr std::array<CopyWords, 26> kCopyKinds = {{{"HtoD", 1},
                                                    {"D2D", 8},
                                                    {"H2M", 9},
                                                    {"M2H", 9}}};
-constexpr std::array<CopyWords, 6> kMemoryKinds = {
-    {{"Pageable", 1}, {"Pinned", 2}, {"Device", 3}, {"Array", 4}, {"Managed", 5}, {"Unified", 5}}};
+constexpr std::array<CopyWords, 10> kMemoryKinds = {{{"Pageable", 1},
+                                                     {"Pinned", 2},
+                                                     {"Device", 3},
+                                                     {"Array", 4},
+                                                     {"Managed", 5},
+                                                     {"Unified", 5},
+                                                     // XPU's: what no runtime allocated, and what SYCL did.
+                                                     {"MEMORY", 1},
+                                                     {"HOST", 2},
+                                                     {"DEVICE", 3},
+                                                     {"SHARED", 5}}};
 
 int64_t copyKindOf(std::string_view name) {
   if (name.find("PtoP") != std::string_view::npos || name.find("Peer") != std::string_view::npos) return 10;
@@ -243,17 +252,24 @@ void ChromeRows::set(const ChromeEvent& event, const Times& times) {
 }
 
 void ChromeRows::synchronization(const ChromeEvent& event, const Times& times) {
-  static constexpr std::array<CopyWords, 6> kKinds = {{{"Stream Wait", 2},
-                                                       {"Event Sync", 1},
-                                                       {"Stream Sync", 3},
-                                                       {"Context Sync", 4},
-                                                       {"Device Sync", 4},
-                                                       {"Event", 1}}};
+  // As CUPTI's by CUDA's names; on XPUs the name is that of the call, and an argument says the kind.
+  static constexpr std::array<CopyWords, 10> kKinds = {{{"HOST_EVENT", 1},
+                                                        {"HOST_COMMAND", 3},
+                                                        {"HOST_FENCE", 3},
+                                                        {"GPU_BARRIER", 2},
+                                                        {"Stream Wait", 2},
+                                                        {"Event Sync", 1},
+                                                        {"Stream Sync", 3},
+                                                        {"Context Sync", 4},
+                                                        {"Device Sync", 4},
+                                                        {"Event", 1}}};
   const int64_t process = m_registry.process(event.pid);
   Work work;
   std::optional<int64_t> waited, recordedStream, recorded;
+  std::string_view ofXpu;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
     if (work.take(key, value)) return;
+    if (key == "Type" && value.kind == JsonKind::String) ofXpu = value.text;
     if (key == "wait_on_cuda_event_id") waited = value.toInteger();
     if (key == "wait_on_stream") recordedStream = value.toInteger();
     if (key == "wait_on_cuda_event_record_corr_id") recorded = value.toInteger();
@@ -270,7 +286,7 @@ void ChromeRows::synchronization(const ChromeEvent& event, const Times& times) {
                                                   .stream_id = streamOf(work.number),
                                                   .start_ns = times.start,
                                                   .duration_ns = times.duration,
-                                                  .kind = valueOf(event.name.text, kKinds),
+                                                  .kind = valueOf(ofXpu.empty() ? event.name.text : ofXpu, kKinds),
                                                   .event_id = waited,
                                                   .correlation = work.correlation});
   if (recorded && *recorded <= 0) recorded.reset();

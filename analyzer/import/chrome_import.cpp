@@ -166,6 +166,12 @@ void noteDamage(const EventScanner& scanner, const SourceContext& context, Sourc
     writeDiagnostic(context.file, process, "warning", "bytes_behind", scanner.bytesBehind(), message);
     result.warnings.push_back(message);
   }
+  if (scanner.isOpen()) {
+    writeDiagnostic(context.file, process, "info", "array_not_closed", 1,
+                    fmt::format("{} is an array of events without its closing bracket, as tracers leave it that write "
+                                "while the program runs: every event in it is whole.",
+                                context.name));
+  }
   const auto& problem = scanner.source().problem();
   if (!problem && !scanner.isCut()) return;
   const std::string what = problem ? *problem : "its JSON ends early or is damaged behind the events";

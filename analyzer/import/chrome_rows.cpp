@@ -24,12 +24,15 @@ enum class Kind : uint8_t {
   HostRange
 };
 
+// Of work on MTIA devices, where other devices have "kernel".
+constexpr std::string_view kMtiaWork = "mtia_ccp_events";
+
 Kind kindOf(std::string_view category) {
   struct Known {
     std::string_view category;
     Kind kind;
   };
-  static constexpr std::array<Known, 20> kKnown = {{{"kernel", Kind::Kernel},
+  static constexpr std::array<Known, 25> kKnown = {{{"kernel", Kind::Kernel},
                                                     {"cpu_op", Kind::Operator},
                                                     {"python_function", Kind::Python},
                                                     {"Operator", Kind::Operator},
@@ -47,7 +50,13 @@ Kind kindOf(std::string_view category) {
                                                     {"cuda_sync", Kind::Synchronization},
                                                     {"gpu_user_annotation", Kind::OnDevice},
                                                     {"cuda_profiler_range", Kind::OnDevice},
-                                                    {"mtia_ccp_events", Kind::OnDevice},
+                                                    {"cuda_event", Kind::OnDevice},
+                                                    {kMtiaWork, Kind::OnDevice},
+                                                    {"mtia_insight", Kind::OnDevice},
+                                                    // The names that stand for those of every device.
+                                                    {"runtime", Kind::Runtime},
+                                                    {"driver", Kind::Driver},
+                                                    {"hpu_op", Kind::Runtime},  // calls of the host, by Kineto
                                                     {"Trace", Kind::OnDevice}}};
   for (const Known& known : kKnown) {
     if (known.category == category) return known.kind;
@@ -55,7 +64,7 @@ Kind kindOf(std::string_view category) {
   const auto endsWith = [&](std::string_view end) {
     return category.size() > end.size() && category.substr(category.size() - end.size()) == end;
   };
-  if (endsWith("_runtime")) return Kind::Runtime;  // xpu_runtime, mtia_runtime, privateuse1_runtime …
+  if (endsWith("_runtime")) return Kind::Runtime;  // xpu_runtime, mtia_runtime, glow_runtime, privateuse1_runtime …
   if (endsWith("_driver")) return Kind::Driver;
   if (endsWith("_sync")) return Kind::Synchronization;
   return Kind::HostRange;
@@ -63,6 +72,12 @@ Kind kindOf(std::string_view category) {
 
 // torch.autograd.profiler's own export (2020), in which the pid tells operators from kernels.
 Kind kindOf(const ChromeEvent& event) {
+  // A call or operator that started it makes it a kernel; without one it may be anything that the device noted.
+  if (event.category == kMtiaWork && event.phase == 'X') {
+    const bool isStarted = event.argument("correlation").toInteger().value_or(0) != 0 ||
+                           event.argument("External id").toInteger().value_or(0) != 0;
+    return isStarted ? Kind::Kernel : Kind::OnDevice;
+  }
   if (!event.category.empty()) return kindOf(event.category);
   if (event.pid == "CPU functions") return Kind::Operator;
   return event.pid == kLegacyGpuPid ? Kind::Kernel : Kind::HostRange;
@@ -95,6 +110,9 @@ void ChromeRows::noteSpan(int64_t first, int64_t last) {
 void ChromeRows::take(const ChromeEvent& event, uint64_t offset) {
   ++m_events;
   m_offset = offset;
+  if (event.hasTooDeep) m_tally.count(Reason::TooDeep, offset);
+  if (event.hasZeroCharacter) m_tally.count(Reason::ZeroCharacter, offset);
+  if (event.hasLoneSurrogate) m_tally.count(Reason::LoneSurrogate, offset);
   store(event, offset);
 }
 

@@ -100,15 +100,26 @@ bool isArrayEnd(std::string_view text, bool isBareArray, bool isAll) {
   return isBesideEvents(takeKey(text));
 }
 
+BracketRun bracketRun(std::string_view text) {
+  BracketRun run;
+  for (; run.length < text.size(); ++run.length) {
+    const char c = text[run.length];
+    if (c == '}') run.hasBrace = true;
+    if (c == ',') run.hasComma = true;
+    if (c != ']' && c != '}' && c != ',' && kSpace.find(c) == std::string_view::npos) return run;
+  }
+  run.isCut = true;
+  return run;
+}
+
 bool isStrayBracket(std::string_view text) {
   static constexpr std::array<std::string_view, 8> kOfEvents = {"ph", "cat", "pid", "tid", "ts", "dur", "args", "bp"};
-  text = withoutSpace(text.substr(1));
-  if (!text.empty() && text[0] == '{') return startOf(text) == Start::Event;
+  const BracketRun run = bracketRun(text);
+  text = text.substr(run.length);
   // Behind the root's end nothing is looked for but the next element: what follows may be another trace.
-  if (!text.empty() && text[0] == '}') text = withoutSpace(text.substr(1));
-  if (text.empty() || text[0] != ',') return false;
-  text = text.substr(std::min(text.find_first_not_of(", \t\r\n"), text.size()));
-  if (!text.empty() && text[0] == '{') return startOf(text) == Start::Event;
+  if (text.empty() || (run.hasBrace && !run.hasComma)) return false;
+  if (text[0] == '{') return startOf(text) == Start::Event;
+  if (!run.hasComma) return false;
   const std::string_view key = takeKey(text);
   return std::find(kOfEvents.begin(), kOfEvents.end(), key) != kOfEvents.end();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a damaged element of the event array may end, told byte by byte without asking for valid JSON.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -36,8 +37,15 @@ enum class Start : uint8_t {
 // is all that there is.
 [[nodiscard]] bool isArrayEnd(std::string_view text, bool isBareArray, bool isAll);
 
-// Whether the ']' that text begins with, where the event array could end, cannot be its end: more events follow, or
-// members that only events have.
+// The closing brackets, commas and blanks that text begins with. isCut: it holds nothing else.
+struct BracketRun {
+  size_t length = 0;
+  bool hasBrace = false, hasComma = false, isCut = false;
+};
+[[nodiscard]] BracketRun bracketRun(std::string_view text);
+
+// Whether the ']' that text begins with, where the event array could end, cannot be its end: behind it, and any other
+// brackets that nothing opened, more events follow, or members that only events have.
 [[nodiscard]] bool isStrayBracket(std::string_view text);
 
 }  // namespace plumb::import

@@ -18,6 +18,8 @@ constexpr size_t kLargestCandidate = 4u << 20;
 constexpr uint64_t kMostSearched = 1u << 30;
 constexpr uint64_t kMostMembers = 1000;
 constexpr size_t kAhead = 256;  // for the first key of an event
+// Of closing brackets in a row, where none is expected.
+constexpr size_t kLongestRun = 1u << 16;
 
 bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -171,6 +173,10 @@ std::optional<ScannedItem> EventScanner::tryMember() {
     ++m_at;
     return end(false);
   }
+  if (c && *c == ']' && m_hasEvents) {  // one too many behind the events
+    m_itemStart = m_at;
+    return ScannedItem{ScannedItem::Kind::Event, {}, std::string_view(m_buffer).substr(m_at, 1), offset(), nullptr};
+  }
   if (!c || *c != '"') return end(true);
   const auto keyLength = valueLength();
   if (!keyLength) return end(true);
@@ -200,6 +206,12 @@ std::optional<ScannedItem> EventScanner::tryMember() {
                      m_base + start, nullptr};
 }
 
+// Where an element or the end of the array had to come. What was damaged last has taken the rest with it.
+ScannedItem EventScanner::endOfData() {
+  m_isOpen = m_bareArray && m_hasElements && !m_searching && !m_source.problem();
+  return end(!m_isOpen);
+}
+
 ScannedItem EventScanner::nextEvent() {
   while (true) {
     auto c = skipSpace();
@@ -207,8 +219,8 @@ ScannedItem EventScanner::nextEvent() {
       ++m_at;
       continue;
     }
-    if (!c) return end(true);
-    if (*c == ']' && !isStrayBracket(ahead())) {
+    if (!c) return endOfData();
+    if (*c == ']' && !isStray()) {
       ++m_at;
       m_searching = false;
       if (m_bareArray) return end(false);
@@ -272,6 +284,10 @@ bool EventScanner::passWhole() {
 
 bool EventScanner::reject() {
   m_at = m_itemStart;
+  if (m_state == State::Members) {
+    while (m_at < m_buffer.size() && (m_buffer[m_at] == ']' || isSpace(m_buffer[m_at]))) ++m_at;
+    return true;
+  }
   if (!m_searching) {
     if (passWhole()) return true;
     m_searched = m_members = 0;
@@ -314,11 +330,21 @@ void EventScanner::findNext() {
   }
 }
 
-std::string_view EventScanner::ahead() {
-  if (m_buffer.size() - m_at < kAhead) forget();
-  while (m_buffer.size() - m_at < kAhead && more()) {
+std::string_view EventScanner::ahead(size_t count) {
+  if (m_buffer.size() - m_at < count) forget();
+  while (m_buffer.size() - m_at < count && more()) {
   }
-  return std::string_view(m_buffer).substr(m_at, kAhead);
+  return std::string_view(m_buffer).substr(m_at, count);
+}
+std::string_view EventScanner::ahead() { return ahead(kAhead); }
+
+// Whether the ']' at hand, where the array could end, is one too many. What is looked at here is looked at once: behind
+// a stray bracket the search passes the others by, and another one is the end.
+bool EventScanner::isStray() {
+  const std::string_view text = ahead();
+  const BracketRun run = bracketRun(text);
+  const bool isEnough = text.size() < kAhead || run.length + kAhead / 2 < text.size();
+  return isStrayBracket(isEnough ? text : ahead(kLongestRun));
 }
 
 // Whether the ']' at hand seems to close the event array. At the end of the data it may as well be one of an event that

@@ -36,13 +36,19 @@ class EventScanner {
 
   [[nodiscard]] ScannedItem next();
   // The last event is good.
-  void accept() noexcept { m_searching = false; }
+  void accept() noexcept {
+    m_searching = false;
+    m_hasElements = true;
+  }
   // The last event is damaged, or none: looks for the next one behind its start. True when it is an element of its own,
   // to be counted; false for a candidate that seems to be part of the damaged one before.
   [[nodiscard]] bool reject();
 
   // After End. The data stopped before its root was closed, or what follows the events is damaged.
   [[nodiscard]] bool isCut() const noexcept { return m_cut; }
+  // After End, and then it is not cut: the root is an array of events that ends behind a whole one, without its
+  // bracket. The format allows that, for tracers that write as they go.
+  [[nodiscard]] bool isOpen() const noexcept { return m_isOpen; }
   // After End: of the data that follows the root, blanks at its beginning left out. It is not looked at.
   [[nodiscard]] uint64_t bytesBehind() const noexcept { return m_bytesBehind; }
   [[nodiscard]] bool hasEventArray() const noexcept { return m_hasEvents; }
@@ -69,10 +75,13 @@ class EventScanner {
   [[nodiscard]] ScannedItem nextEvent();
   [[nodiscard]] bool readEvent();
   [[nodiscard]] ScannedItem end(bool cut);
+  [[nodiscard]] ScannedItem endOfData();
   [[nodiscard]] bool passWhole();
   void findNext();
-  void drain();                            // passes over the rest of the data
-  [[nodiscard]] std::string_view ahead();  // from the current byte
+  void drain();                                        // passes over the rest of the data
+  [[nodiscard]] std::string_view ahead(size_t count);  // from the current byte
+  [[nodiscard]] std::string_view ahead();              // enough for the first key of an event
+  [[nodiscard]] bool isStray();
   [[nodiscard]] bool isStart();
   [[nodiscard]] bool isEnd();
   [[nodiscard]] bool isFollowed(char last);
@@ -85,8 +94,10 @@ class EventScanner {
   State m_state = State::Root;
   bool m_bareArray = false;
   bool m_hasEvents = false;
-  bool m_searching = false;  // after damage, until an event is good
+  bool m_hasElements = false;  // a good event
+  bool m_searching = false;    // after damage, until an event is good
   bool m_cut = false;
+  bool m_isOpen = false;
   uint64_t m_searched = 0;  // bytes looked at since the damage
   uint64_t m_members = 0;   // objects tried since then that seemed to be part of it
   ElementEnd m_end;         // of the damaged element

@@ -13,7 +13,6 @@
 
 #include "analyzer/import/losses.h"
 #include "analyzer/import/nccl_names.h"
-#include "analyzer/import/plain_json.h"
 #include "analyzer/import/registry.h"
 #include "analyzer/import/source_end.h"
 #include "analyzer/import/stacks.h"
@@ -34,7 +33,6 @@ constexpr LossReason kStatusWithoutGroup = {
     false, false, "info", "status_without_group",
     "{0} process groups of {1} have a status but no entry that tells which group it is of; they are left out."};
 
-constexpr uint64_t kMostJsonBytes = uint64_t{256} << 20;
 constexpr int64_t kLatestNs = int64_t{1} << 61;
 constexpr LossReason kBadSizes = {
     true, false, "warning", "bad_sizes",
@@ -96,12 +94,15 @@ class Dump {
   Dump(SourceContext& context, const PlainDocument& document)
       : m_context(context), m_document(document), m_registry(context.file, true), m_stacks(context.file, document) {}
 
-  [[nodiscard]] SourceResult run() {
+  [[nodiscard]] SourceResult run(const DumpDamage& damage) {
     m_result.rank = m_context.rank ? m_context.rank : rankInName(m_context.name);
     if (!m_result.rank) m_result.rank = rankAtEnd(m_context.name);
     m_process = m_registry.process("0");
     m_registry.noteHostPid("0", HostSign::Call);
     m_registry.nameProcess("0", "flight recorder");
+    m_result.events += damage.count;
+    m_losses.count(kDamagedEntry, damage.first, damage.count);
+    m_losses.count(kUnusableCharacters, m_document.firstMended(), m_document.mendedCharacters());
     const PlainValue& root = m_document.root();
     const PlainValue* entries = root.kind == PlainKind::List ? &root : m_document.find(root, "entries");
     readMembers();
@@ -460,33 +461,14 @@ bool isFlightRecorderDump(const PlainDocument& document) {
   return document.find(document.items(root).front(), "profiling_name") != nullptr;
 }
 
-Result<SourceResult> readFlightRecorderDump(SourceContext& context, const PlainDocument& document) {
-  SourceResult result = Dump(context, document).run();
+Result<SourceResult> readFlightRecorderDump(SourceContext& context, const PlainDocument& document,
+                                            const DumpDamage& damage) {
+  SourceResult result = Dump(context, document).run(damage);
   if (result.events == result.notStored && document.problem()) {
     return Error{
         fmt::format("{} holds no entry of a flight recorder that can be read: {}.", context.path, *document.problem())};
   }
   return result;
-}
-
-bool looksLikeFlightRecorderJson(std::string_view head, const std::string&) {
-  const size_t first = head.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || head[first] != '{') return false;
-  const auto holds = [&](std::string_view mark) { return head.find(mark) != std::string_view::npos; };
-  if (holds("\"traceEvents\"")) return false;
-  return holds("\"pg_config\"") || holds("\"collective_seq_id\"") || holds("\"pg_status\"");
-}
-
-Result<SourceResult> readFlightRecorderJson(SourceContext& context) {
-  auto text = readWhole(context, kMostJsonBytes);
-  if (!text.ok()) return text.error();
-  PlainDocument document = readPlainJson(text.value());
-  if (context.source.problem()) document.setProblem(*context.source.problem());
-  if (!isFlightRecorderDump(document)) {
-    return Error{fmt::format("{} holds no entry of a flight recorder that can be read{}{}.", context.path,
-                             document.problem() ? ": " : "", document.problem().value_or(""))};
-  }
-  return readFlightRecorderDump(context, document);
 }
 
 }  // namespace plumb::import

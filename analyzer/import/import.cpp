@@ -2,6 +2,7 @@
 #include "analyzer/import/import.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -71,6 +72,15 @@ std::string whyNot(const std::string& path, std::string_view head, const std::op
         path, path);
   }
   return fmt::format("{} is no trace that can be imported: {}.", path, kWhatCanBe);
+}
+
+// "a, b and c", of many the first ones.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 5;
+  const size_t shown = names.size() > kMost ? kMost : names.size() - 1;
+  const std::string last = names.size() > kMost ? fmt::format("{} more files", names.size() - kMost) : names.back();
+  return fmt::format("{} and {}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                     last);
 }
 
 struct Source {
@@ -210,7 +220,7 @@ class Import {
 
   // Ranks that came twice, or not at all.
   void compareRanks() {
-    std::map<std::pair<std::string_view, int64_t>, int64_t> files;
+    std::map<std::pair<std::string_view, int64_t>, std::vector<std::string>> files;
     std::map<std::string_view, int64_t> ranks;  // of each kind
     std::map<std::string_view, int64_t> worldSizes;
     for (const Source& source : m_sources) {
@@ -218,16 +228,18 @@ class Import {
       std::vector<int64_t> held = source.result.ranks;
       if (source.result.rank) held.push_back(*source.result.rank);
       for (const int64_t rank : held) {
-        if (++files[{kind, rank}] == 1) ++ranks[kind];
+        std::vector<std::string>& names = files[{kind, rank}];
+        names.push_back(source.name);
+        if (names.size() == 1) ++ranks[kind];
       }
       worldSizes[kind] = std::max(worldSizes[kind], source.result.worldSize.value_or(0));
     }
-    for (const auto& [key, count] : files) {
-      if (count < 2) continue;
-      warn(std::nullopt, "rank_repeated", static_cast<uint64_t>(count),
-           fmt::format("{} files are of rank {}: right for a trace and that of its graphs' capture; else name the "
-                       "ranks with --rank, one per file.",
-                       count, key.second));
+    for (const auto& [key, names] : files) {
+      if (names.size() < 2) continue;
+      warn(std::nullopt, "rank_repeated", names.size(),
+           fmt::format("{} are all of rank {}: right for a trace and that of its graphs' capture; else say which rank "
+                       "each file is (--rank 0,1: one number per file, in their order).",
+                       listed(names), key.second));
     }
     for (const auto& [kind, worldSize] : worldSizes) {
       const int64_t present = ranks[kind];

@@ -31,8 +31,8 @@ struct JsonValue {
 using JsonMember = std::function<void(std::string_view key, const JsonValue& value)>;
 using JsonElement = std::function<void(const JsonValue& value)>;
 
-// False when the text is not exactly one valid object / array, nested at most 100 deep; members before the damage have
-// been given by then.
+// False when the text is not exactly one valid object / array; members before the damage have been given by then.
+// Members of an object that nest more than 100 deep are not given.
 [[nodiscard]] bool readObject(std::string_view text, const JsonMember& take);
 [[nodiscard]] bool readArray(std::string_view text, const JsonElement& take);
 

@@ -2,7 +2,11 @@
 // The grammar of json.h as templates, for callers that read millions of small texts: one pass, nothing allocated, each
 // string looked at 16 bytes at a time.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #if defined(__SSE2__)
@@ -39,15 +43,24 @@ class JsonReader {
   // After a failure: the text ended where something had to follow, so that more of it could make it valid.
   [[nodiscard]] bool needsMore() const noexcept { return m_at == m_end; }
 
-  // take(key, value) for each member. The key's escapes are not decoded.
+  // How many values nested deeper than kMostNested were passed over, of less than 64 KiB each: their brackets match,
+  // more is not known of them.
+  [[nodiscard]] uint64_t tooDeep() const noexcept { return m_tooDeep; }
+  // How many escapes of texts stand for no character.
+  [[nodiscard]] uint64_t zeroCharacters() const noexcept { return m_zeroCharacters; }  // \u0000
+  [[nodiscard]] uint64_t loneSurrogates() const noexcept { return m_loneSurrogates; }  // half of a pair
+
+  // take(key, value) for each member but those that are nested too deep. The key's escapes are not decoded.
   template <class Take>
   bool object(const Take& take, int depth = 0) {
-    if (depth > kMostNested || !consume('{')) return false;
+    if (depth > kMostNested) return passTooDeep();
+    if (!consume('{')) return false;
     if (consume('}')) return true;
     do {
       JsonValue key, member;
+      const uint64_t before = m_tooDeep;
       if (!this->key(key) || !value(member, depth)) return false;
-      take(key.text, member);
+      if (m_tooDeep == before) take(key.text, member);
     } while (consume(','));
     return consume('}');
   }
@@ -55,7 +68,8 @@ class JsonReader {
   // take(element)
   template <class Take>
   bool array(const Take& take, int depth = 0) {
-    if (depth > kMostNested || !consume('[')) return false;
+    if (depth > kMostNested) return passTooDeep();
+    if (!consume('[')) return false;
     if (consume(']')) return true;
     do {
       JsonValue element;
@@ -135,10 +149,54 @@ class JsonReader {
     if (++m_at == m_end) return false;
     const char c = *m_at++;
     if (c != 'u') return std::string_view("\"\\/bfnrt").find(c) != std::string_view::npos;
+    const char* digits = m_at;
     for (int i = 0; i < 4; ++i, ++m_at) {
       if (m_at == m_end || !isHexDigit(*m_at)) return false;
     }
+    countUnusable(std::string_view(digits, 4));
     return true;
+  }
+
+  // The escape of these four digits, which ends at the current byte, is counted when it stands for no character.
+  void countUnusable(std::string_view digits) {
+    if (digits == "0000") ++m_zeroCharacters;
+    const auto isHalf = [](std::string_view four, std::string_view third) {
+      return (four[0] | 0x20) == 'd' && third.find(four[1]) != std::string_view::npos;
+    };
+    constexpr std::string_view kFirst = "89abAB", kSecond = "cdefCDEF";
+    const auto isEscape = [](std::string_view text) { return text.size() == 6 && text.substr(0, 2) == "\\u"; };
+    if (isHalf(digits, kFirst)) {
+      const std::string_view next(m_at, std::min<size_t>(6, static_cast<size_t>(m_end - m_at)));
+      if (!isEscape(next) || !isHalf(next.substr(2), kSecond)) ++m_loneSurrogates;
+    } else if (isHalf(digits, kSecond)) {
+      m_loneSurrogates += m_pairEnd == m_at ? 0 : 1;
+    }
+    m_pairEnd = isHalf(digits, kFirst) ? m_at + 6 : nullptr;
+  }
+
+  // Goes behind the bracket that closes the one at hand, however many are open in between; not far, because a bracket
+  // that nothing closes looks the same.
+  bool passTooDeep() {
+    constexpr std::ptrdiff_t kFarthest = 64 << 10;
+    std::string closers;
+    for (const char* start = m_at; m_at != m_end && m_at - start < kFarthest; ++m_at) {
+      const char c = *m_at;
+      if (c == '"') {
+        JsonValue text;
+        if (!string(text)) return false;
+        --m_at;  // at its closing quote
+      } else if (c == '{' || c == '[') {
+        closers += c == '{' ? '}' : ']';
+      } else if (c == '}' || c == ']') {
+        if (closers.empty() || closers.back() != c) return false;
+        closers.pop_back();
+        if (!closers.empty()) continue;
+        ++m_at;
+        ++m_tooDeep;
+        return true;
+      }
+    }
+    return false;
   }
 
   bool literal(JsonValue& out) {
@@ -195,6 +253,8 @@ class JsonReader {
 
   const char* m_at;
   const char* m_end;
+  const char* m_pairEnd = nullptr;  // where the second half of a pair ends whose first half was the last escape
+  uint64_t m_tooDeep = 0, m_zeroCharacters = 0, m_loneSurrogates = 0;
 };
 
 }  // namespace plumb::import

@@ -19,6 +19,12 @@ struct LossReason {
   const char* message;  // {0}: count, {1}: file, {2}: offset or line of the first
 };
 
+// Of texts in JSON.
+inline constexpr LossReason kUnusableCharacters = {true, false, "warning", "unusable_character",
+                                                   "{0} characters of {1} are none (zero bytes, halves of surrogate "
+                                                   "pairs, bytes that are not UTF-8): they become '?'; the "
+                                                   "first at byte {2}."};
+
 class Losses {
  public:
   // `reason` lives as long as the program; it is known by its address.

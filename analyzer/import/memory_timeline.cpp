@@ -273,9 +273,28 @@ Shape shapeOf(std::string_view head) {
   return std::count(row.begin(), row.end(), ',') == 3 ? Shape::Raw : Shape::Summed;
 }
 
+// A raw one whose first bytes are damaged: nothing but rows of four numbers, a few bytes aside.
+bool isDamagedRaw(std::string_view head) {
+  constexpr size_t kLeast = 200, kMostOther = 4;  // bytes
+  head = head.substr(0, 64u << 10);
+  const auto isOther = [](char c) {
+    return std::string_view("-0123456789, []\t\r\n").find(c) == std::string_view::npos;
+  };
+  if (head.size() < kLeast || static_cast<size_t>(std::ranges::count_if(head, isOther)) > kMostOther) return false;
+  size_t rows = 0, others = 0;
+  for (size_t at = head.find('['); at < head.size();) {
+    const size_t next = head.find('[', at + 1);
+    ++(parseRow(head.substr(at, head.find(']', at) - at + 1)) ? rows : others);
+    at = next;
+  }
+  return rows > 4 * others;
+}
+
 }  // namespace
 
-bool looksLikeMemoryTimeline(std::string_view head, const std::string&) { return shapeOf(head) != Shape::Other; }
+bool looksLikeMemoryTimeline(std::string_view head, const std::string&) {
+  return shapeOf(head) != Shape::Other || isDamagedRaw(head);
+}
 
 Result<SourceResult> readMemoryTimeline(SourceContext& context) {
   if (shapeOf(context.source.peek(1u << 20)) == Shape::Summed) {

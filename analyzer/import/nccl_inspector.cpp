@@ -51,10 +51,20 @@ class Inspector {
  public:
   explicit Inspector(SourceContext& context) : m_context(context), m_registry(context.file, false) {}
 
-  void take(std::string_view text, uint64_t offset) {
+  // False: it is no JSON.
+  bool take(std::string_view text, uint64_t offset) {
     ++m_result.events;
     const PlainDocument document = readPlainJson(std::string(text));
-    if (document.problem()) return m_losses.count(kDamagedObject, offset);
+    if (document.problem()) {
+      m_losses.count(kDamagedObject, offset);
+      return false;
+    }
+    m_losses.count(kUnusableCharacters, offset + document.firstMended(), document.mendedCharacters());
+    takeRecord(document, offset);
+    return true;
+  }
+
+  void takeRecord(const PlainDocument& document, uint64_t offset) {
     const PlainValue& root = document.root();
     const PlainValue* header = document.find(root, "header");
     const PlainValue* metadata = document.find(root, "metadata");
@@ -307,17 +317,17 @@ class Inspector {
 }  // namespace
 
 bool looksLikeInspector(std::string_view head, const std::string&) {
-  const size_t first = head.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || head[first] != '{') return false;
+  // The first lines may be damaged, so not only the very first byte counts.
   const std::string_view start = head.substr(0, 64u << 10);
-  return start.find("\"inspector_output_format_version\"") != std::string_view::npos ||
-         start.find("\"coll_perf\"") != std::string_view::npos;
+  const auto holds = [&](std::string_view mark) { return start.find(mark) != std::string_view::npos; };
+  if (holds("\"traceEvents\"") || start.find("{\"") == std::string_view::npos) return false;
+  return holds("\"inspector_output_format_version\"") || holds("\"coll_perf\"");
 }
 
 Result<SourceResult> readInspector(SourceContext& context) {
   Inspector inspector(context);
   inspector.noteEnd(
-      readObjects(context, [&](std::string_view text, uint64_t offset) { inspector.take(text, offset); }));
+      readObjects(context, [&](std::string_view text, uint64_t offset) { return inspector.take(text, offset); }));
   if (inspector.isEmpty()) {
     const auto& problem = context.source.problem();
     return Error{fmt::format("{} is output of NCCL Inspector, but holds no collective that can be read{}{}.",

@@ -67,21 +67,25 @@ class Events {
  public:
   explicit Events(SourceContext& context) : m_context(context), m_registry(context.file, false) {}
 
-  void take(std::string_view text, uint64_t offset) {
+  // False: it is damaged.
+  bool take(std::string_view text, uint64_t offset) {
     ++m_result.events;
     const PlainDocument document = readPlainJson(repaired(text));
     const PlainValue& root = document.root();
     const std::string_view phase = document.text(root, "ph"), name = document.text(root, "name");
     const PlainValue* ts = document.find(root, "ts");
-    const auto time = ts ? ts->toReal() : std::nullopt;
-    const bool isUsable = !document.problem() && (phase == "b" || phase == "e") && !name.empty() && time &&
-                          *time >= 0 && *time < kLatestUs;
-    if (!isUsable) return m_losses.count(kDamagedEvent, offset);
+    const double time = ts ? ts->toReal().value_or(-1) : -1;
+    const bool isUsable =
+        !document.problem() && (phase == "b" || phase == "e") && !name.empty() && time >= 0 && time < kLatestUs;
+    if (!isUsable) {
+      m_losses.count(kDamagedEvent, offset);
+      return false;
+    }
     const std::string pid = std::to_string(document.integer(root, "pid").value_or(0));
     const std::string tid = std::to_string(document.integer(root, "tid").value_or(0));
     const std::string key =
         fmt::format("{}\n{}\n{}\n{}", document.text(root, "cat"), pid, document.integer(root, "id").value_or(0), name);
-    const auto ns = static_cast<int64_t>(std::llround(*time * 1000));
+    const auto ns = static_cast<int64_t>(std::llround(time * 1000));
     std::string& collective = m_collectives[{pid, tid}];
     if (phase == "b") {
       m_open[key].push_back(begin(document, root, pid, tid, name, ns, offset));
@@ -91,6 +95,7 @@ class Events {
       end(key, ns, offset);
       if (collective == key) collective.clear();
     }
+    return true;
   }
 
   void noteEnd(const ObjectStreamEnd& end) {
@@ -285,17 +290,16 @@ class Events {
 }  // namespace
 
 bool looksLikeNcclProfiler(std::string_view head, const std::string&) {
-  const size_t first = head.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || (head[first] != '[' && head[first] != '{')) return false;
   const std::string_view start = head.substr(0, 64u << 10);
   const auto holds = [&](std::string_view mark) { return start.find(mark) != std::string_view::npos; };
-  return holds("\"ph\": \"b\"") &&
+  return holds("{") && holds("\"ph\": \"b\"") &&
          (holds("\"cat\": \"GROUP_API\"") || holds("\"cat\": \"KERNEL_LAUNCH\"") || holds("\"CommHash\":"));
 }
 
 Result<SourceResult> readNcclProfiler(SourceContext& context) {
   Events events(context);
-  events.noteEnd(readObjects(context, [&](std::string_view text, uint64_t offset) { events.take(text, offset); }));
+  events.noteEnd(
+      readObjects(context, [&](std::string_view text, uint64_t offset) { return events.take(text, offset); }));
   if (events.isEmpty()) {
     const auto& problem = context.source.problem();
     return Error{fmt::format("{} is output of NCCL's profiler plugin, but holds no event that can be read{}{}.",

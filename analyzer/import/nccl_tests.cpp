@@ -22,6 +22,10 @@ constexpr LossReason kDamagedLine = {false, true, "error", "damaged_event",
 constexpr LossReason kNoColumns = {
     false, true, "error", "no_columns",
     "{0} measurements of {1} come before the line that names their columns, and are left out; the first in line {2}."};
+constexpr LossReason kColumnsGuessed = {
+    true, false, "warning", "columns_guessed",
+    "{0} lines of {1} come without a readable line that names their columns (from line {2}): their columns are told by "
+    "their number."};
 constexpr LossReason kNotMeasured = {false, false, "info", "not_measured",
                                      "{0} measurements of {1} are 'N/A': the test was not run that way."};
 constexpr LossReason kNoSize = {false, false, "info", "no_size",
@@ -79,6 +83,9 @@ bool isData(const std::vector<std::string_view>& words) {
   return words.size() >= kFewest && numberOf<int64_t>(words[0]) && numberOf<int64_t>(words[1]);
 }
 
+// Words before the first measurement.
+constexpr size_t kFewestBefore = 3, kMostBefore = 5;
+
 // The columns of the table as its header names them.
 struct Columns {
   size_t count = 0;  // before the first measurement: size, count, type and perhaps redop and root
@@ -95,6 +102,31 @@ std::optional<Columns> columnsIn(const std::vector<std::string_view>& words) {
   columns.count = static_cast<size_t>(first - words.begin()) - 1;
   columns.hasReduction = std::find(words.begin(), first, "redop") != first;
   columns.measured.assign(first, second);
+  const auto names = [&](std::string_view name) { return std::ranges::count(columns.measured, name) == 1; };
+  const bool isWhole = columns.count >= kFewestBefore && columns.count <= kMostBefore && names("algbw") &&
+                       names("busbw") && (second == words.end() || words.end() - second == second - first);
+  return isWhole ? std::optional(std::move(columns)) : std::nullopt;
+}
+
+// What a measurement without a header must be: two times four words behind size, count, type and perhaps redop and
+// root, with a bandwidth that the size and the time make.
+std::optional<Columns> columnsOf(const std::vector<std::string_view>& words) {
+  constexpr size_t kMeasured = 8;
+  constexpr double kRounded = 0.01, kTolerance = 0.05;
+  if (words.size() < kFewestBefore + kMeasured || words.size() > kMostBefore + kMeasured) return std::nullopt;
+  if (ncclDatatype(words[2]).bytes == 0) return std::nullopt;
+  for (const size_t at : {words.size() - kMeasured, words.size() - kMeasured / 2}) {
+    const auto bytes = numberOf<double>(words[0]), time = numberOf<double>(words[at]),
+               algbw = numberOf<double>(words[at + 1]);
+    if (words[at] == "N/A") continue;
+    if (!time || *time <= 0 || !algbw || std::abs(*algbw - *bytes / *time / 1e3) > kRounded + kTolerance * *algbw) {
+      return std::nullopt;
+    }
+  }
+  Columns columns;
+  columns.count = words.size() - kMeasured;
+  columns.hasReduction = columns.count > kFewestBefore && !numberOf<int64_t>(words[kFewestBefore]);
+  columns.measured = {"time", "algbw", "busbw", "#wrong"};
   return columns;
 }
 
@@ -141,10 +173,14 @@ class Log {
     if (text.find("Avg bus bandwidth") != std::string_view::npos) m_hasFooter = true;
     if (words.size() > 2 && words[1] == "Rank") device(text, words);
     if (auto columns = columnsIn(words)) {
-      m_names.assign(columns->measured.begin(), columns->measured.end());
-      m_columns = std::move(columns);
-      m_hasFooter = false;
+      use(std::move(*columns));
+      m_isGuessed = m_hasFooter = false;
     }
+  }
+
+  void use(Columns columns) {
+    m_names.assign(columns.measured.begin(), columns.measured.end());
+    m_columns = std::move(columns);
   }
 
   // "#  Rank  0 Group  0 Pid 1234 on host device  0 [0x07] NVIDIA A100-SXM4-40GB"
@@ -164,9 +200,15 @@ class Log {
 
   void data(const std::vector<std::string_view>& words, uint64_t number) {
     if (!m_columns) {
-      ++m_result.events;
-      return m_losses.count(kNoColumns, number);
+      auto guessed = m_isWhole ? columnsOf(words) : std::nullopt;
+      if (!guessed) {
+        ++m_result.events;
+        return m_losses.count(kNoColumns, number);
+      }
+      use(std::move(*guessed));
+      m_isGuessed = true;
     }
+    if (m_isGuessed) m_losses.count(kColumnsGuessed, number);
     const size_t width = m_names.size();
     size_t group = 0;
     for (size_t at = m_columns->count; at < words.size(); at += width, ++group) {
@@ -251,7 +293,7 @@ class Log {
   std::string m_device;
   std::set<std::string> m_hosts;
   int64_t m_ranks = 0;
-  bool m_isWhole = true, m_hasFooter = false;
+  bool m_isWhole = true, m_hasFooter = false, m_isGuessed = false;
 };
 
 }  // namespace
@@ -259,7 +301,10 @@ class Log {
 bool looksLikeNcclTests(std::string_view head, const std::string&) {
   const auto holds = [&](std::string_view mark) { return head.find(mark) != std::string_view::npos; };
   const size_t first = head.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || head[first] == '{' || head.find('\0') != std::string_view::npos) return false;
+  if (first == std::string_view::npos) return false;
+  // A program has these words, too, but is no text; nor has JSON a line that begins with '#'.
+  constexpr std::ptrdiff_t kFewZeros = 4;
+  if (std::ranges::count(head, '\0') > kFewZeros || (head[first] == '{' && !holds("\n#"))) return false;
   return holds("# nThread ") || (holds("algbw") && holds("busbw") && holds("out-of-place"));
 }
 

@@ -26,10 +26,13 @@ bool isOwnTrace(std::string_view head) {
   return id == static_cast<uint32_t>(schema::kApplicationId);
 }
 
+constexpr std::string_view kOldMetaData = "EXPORT_META_DATA";  // schemas 2.x
+
 // Tables that describe, or whose rows only give numbers their names.
 bool isDescription(std::string_view table) {
   return table.starts_with("ENUM_") || table.starts_with("sqlite_") || table == "META_DATA_EXPORT" ||
-         table == "META_DATA_CAPTURE" || table == "TARGET_INFO_SESSION_START_TIME" || table == "ANALYSIS_DETAILS" ||
+         table == kOldMetaData || table == "UnwindMethodType" || table == "META_DATA_CAPTURE" ||
+         table == "TARGET_INFO_SESSION_START_TIME" || table == "ANALYSIS_DETAILS" ||
          table == "NVTX_EVENTS_PAYLOAD_SCHEMAS" || table == "NVTX_PAYLOAD_SCHEMA_RELATIONS";
 }
 
@@ -129,10 +132,12 @@ class Export {
     });
     bool isNormalized = false;
     int64_t shift = 0;
-    m_source.forEach("META_DATA_EXPORT", {"name", "value"}, [&](const NsysRow& row) {
-      if (row.text(0) == "EXPORT_PARAM_TIME_NORMALIZE") isNormalized = row.text(1) == "true" || row.text(1) == "1";
-      if (row.text(0) == "EXPORT_PARAM_TIME_SHIFT") shift = numberIn(row.text(1)).value_or(0);
-    });
+    for (const std::string_view table : {std::string_view("META_DATA_EXPORT"), kOldMetaData}) {
+      m_source.forEach(table, {"name", "value"}, [&](const NsysRow& row) {
+        if (row.text(0) == "EXPORT_PARAM_TIME_NORMALIZE") isNormalized = row.text(1) == "true" || row.text(1) == "1";
+        if (row.text(0) == "EXPORT_PARAM_TIME_SHIFT") shift = numberIn(row.text(1)).value_or(0);
+      });
+    }
     constexpr int64_t kLatest = int64_t{1} << 61;
     if (!start || *start < 0 || *start > kLatest) start = 0;
     if (shift > kLatest / 2 || shift < -kLatest / 2) shift = 0;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/import/object_stream.h"
 
+#include <utility>
+
 namespace plumb::import {
 namespace {
 
 constexpr size_t kLongestObject = 8u << 20;
+
+// What may stand between objects.
+bool isSeparator(char c) { return std::string_view(" \t\r\n,[]}").find(c) != std::string_view::npos; }
 
 // Finds the end of one object, byte by byte, over block borders.
 struct Scan {
@@ -31,13 +36,16 @@ struct Scan {
 
 }  // namespace
 
-ObjectStreamEnd readObjects(SourceContext& context, const std::function<void(std::string_view, uint64_t)>& take) {
+ObjectStreamEnd readObjects(SourceContext& context, const std::function<bool(std::string_view, uint64_t)>& take) {
   ObjectStreamEnd result;
   std::string buffer;
   uint64_t base = 0;  // offset of the buffer
   size_t start = 0;   // of the object at hand; meaningful inside one
   size_t at = 0;
   bool isInside = false;
+  bool isPassing = false;      // what is no object: up to the next line that begins with one
+  bool isLineDamaged = false;  // damage of this line has been counted
+  char last = '\n';            // before the byte at hand
   Scan scan;
   const auto damage = [&](uint64_t offset) {
     if (result.damaged++ == 0) result.firstDamage = offset;
@@ -57,24 +65,30 @@ ObjectStreamEnd readObjects(SourceContext& context, const std::function<void(std
       if (context.progress) context.progress(context.source);
       if (at == buffer.size()) continue;
     }
-    const char c = buffer[at];
+    const char c = buffer[at], before = std::exchange(last, c);
+    // Objects that are written over several lines indent what is inside them.
+    const bool isLineOfObject = c == '{' && before == '\n';
+    isPassing = isPassing && !isLineOfObject;
     if (!isInside) {
-      if (c == '{') {
-        isInside = true;
-        start = at;
-        scan = Scan{};
-      } else {
+      if (c == '\n') isLineDamaged = false;
+      if (c != '{' || isPassing) {
+        if (!isPassing && !isSeparator(c)) {
+          isPassing = true;
+          if (!isLineDamaged) damage(base + at);
+        }
         ++at;
         continue;
       }
-    } else if (c == '{' && at > start && buffer[at - 1] == '\n') {
-      // Objects that are written over several lines indent what is inside them.
+      isInside = true;
+      start = at;
+      scan = Scan{};
+    } else if (isLineOfObject && at > start) {
       damage(base + start);
       start = at;
       scan = Scan{};
     }
     if (scan.step(c)) {
-      take(std::string_view(buffer).substr(start, at + 1 - start), base + start);
+      isLineDamaged = !take(std::string_view(buffer).substr(start, at + 1 - start), base + start);
       isInside = false;
     }
     ++at;

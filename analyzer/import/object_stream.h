@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON objects of a source one after the other, whatever stands between them. An object that is not closed before
-// the next line begins with '{' is damaged and costs only itself.
+// The JSON objects of a source one after the other, with blanks, commas and brackets between them. An object that is
+// not closed before the next line begins with '{' is damaged and costs only itself; so is what stands between objects
+// and is none, up to the next line that begins with '{'.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,13 +14,13 @@ namespace plumb::import {
 
 struct ObjectStreamEnd {
   bool isCut = false;        // the last object is not complete
-  uint64_t damaged = 0;      // objects that are not closed, the last one of a cut source included
+  uint64_t damaged = 0;      // objects without an end, the last one of a cut source included, or without a beginning
   uint64_t firstDamage = 0;  // its offset
   uint64_t bytes = 0;
 };
 
-// take(object, offset): the text from '{' to its '}'.
+// take(object, offset): the text from '{' to its '}'; false when it cannot be read, and counts as damage of its own.
 [[nodiscard]] ObjectStreamEnd readObjects(SourceContext& context,
-                                          const std::function<void(std::string_view, uint64_t)>& take);
+                                          const std::function<bool(std::string_view, uint64_t)>& take);
 
 }  // namespace plumb::import

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
 #include <optional>
 #include <unordered_map>
 #include <utility>
+
+#include "analyzer/import/pickle_text.h"
 
 namespace plumb::import {
 namespace {
@@ -24,79 +27,33 @@ constexpr Refused kRefused[] = {
     {0x84, "EXT4"},  {'P', "PERSID"},        {'Q', "BINPERSID"},  {0x97, "NEXT_BUFFER"}, {0x98, "READONLY_BUFFER"},
 };
 
-constexpr int kNewestProtocol = 5;
+constexpr unsigned char kProtocol = 0x80;  // the opcode
+constexpr int kFirstWithHead = 2, kNewestProtocol = 5;
 // Containers are larger than values.
 constexpr uint64_t kContainerCost = 4;
 
-std::optional<int> hexDigits(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
-void appendUtf8(std::string& out, int code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code >= 0xD800 && code < 0xE000) {
-    out += '?';  // half of a pair
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x110000) {
-    out += static_cast<char>(0xF0 | (code >> 18));
-    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += '?';
-  }
-}
-
-// The texts of protocol 0: \xHH, \uHHHH, \UHHHHHHHH and the one-letter escapes.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
-    }
-    const char kind = text[++i];
-    const size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
-    if (digits > 0 && i + digits < text.size()) {
-      if (const auto code = hexDigits(text.substr(i + 1, digits))) {
-        appendUtf8(out, *code);
-        i += digits;
-        continue;
-      }
-    }
-    switch (kind) {
-      case 'n':
-        out += '\n';
-        break;
-      case 't':
-        out += '\t';
-        break;
-      case 'r':
-        out += '\r';
-        break;
-      default:
-        out += kind;
-    }
-  }
-  return out;
+// The protocol's opcode and a number, or one of them and what every writer puts behind them.
+bool hasHead(std::string_view head) {
+  const bool hasOpcode = static_cast<unsigned char>(head[0]) == kProtocol;
+  const auto number = static_cast<unsigned char>(head[1]);
+  const bool hasNumber = number >= kFirstWithHead && number <= kNewestProtocol;
+  if (hasOpcode && number >= kFirstWithHead && number <= kNewestProtocol + 4) return true;
+  if (!hasOpcode && !hasNumber) return false;
+  constexpr size_t kFrame = 9;  // its opcode and the eight bytes of its length
+  if (head.size() > 2 && static_cast<unsigned char>(head[2]) == 0x95)
+    head.remove_prefix(std::min(kFrame, head.size() - 3));
+  const std::string_view behind = head.substr(2);
+  return behind.size() > 1 && (behind[0] == '}' || behind[0] == ']') &&
+         (behind[1] == '\x94' || behind[1] == 'q' || behind[1] == 'r');  // a container and its memo
 }
 
 class Machine {
  public:
-  Machine(std::string bytes, uint64_t mostValues)
-      : m_data(m_document.keep(std::move(bytes))), m_mostValues(mostValues) {}
+  Machine(std::string bytes, uint64_t mostValues, AtRefusal atRefusal)
+      : m_data(m_document.keep(std::move(bytes))), m_mostValues(mostValues), m_atRefusal(atRefusal) {}
 
   [[nodiscard]] Result<PlainDocument> run() {
+    readHead();
     while (!m_stopped && !m_refusal && m_trouble.empty()) {
       if (m_at >= m_data.size()) {
         m_trouble = fmt::format("its pickle data ends early, at byte {}", m_data.size());
@@ -111,12 +68,24 @@ class Machine {
     if (!m_trouble.empty()) {
       m_document.setProblem(m_trouble);
       salvage();
+    } else if (!m_damagedHead.empty()) {
+      m_document.setProblem(m_damagedHead);
     }
     m_document.setRoot(m_stack.empty() ? PlainValue() : m_stack.back());
     return std::move(m_document);
   }
 
  private:
+  // The protocol and its number: what they are changes nothing, so damage there costs nothing.
+  void readHead() {
+    if (m_data.size() < 2 || !hasHead(m_data)) return;
+    const auto first = static_cast<unsigned char>(m_data[0]), protocol = static_cast<unsigned char>(m_data[1]);
+    if (first == kProtocol && protocol >= kFirstWithHead && protocol <= kNewestProtocol) return;
+    m_damagedHead = fmt::format("its pickle data is damaged at byte {}: there is no pickle protocol {}",
+                                first == kProtocol ? 1 : 0, protocol);
+    m_at = 2;
+  }
+
   void damage(std::string_view what) {
     if (m_trouble.empty()) m_trouble = fmt::format("its pickle data is damaged at byte {}: {}", m_opcodeAt, what);
   }
@@ -288,10 +257,15 @@ class Machine {
     if (stepScalar(opcode) || stepStructure(opcode)) return;
     for (const Refused& refused : kRefused) {
       if (refused.opcode != opcode) continue;
-      m_refusal = fmt::format(
+      std::string why = fmt::format(
           "its pickle data holds the opcode {} at byte {}, which would construct or call something; only plain data "
           "(lists, dictionaries, texts, numbers) is read",
           refused.name, m_opcodeAt);
+      if (m_atRefusal == AtRefusal::Fail) {
+        m_refusal = std::move(why);
+      } else {
+        m_trouble = std::move(why);
+      }
       return;
     }
     damage(fmt::format("there is no opcode 0x{:02x}", opcode));
@@ -415,7 +389,7 @@ class Machine {
       case '2':
         if (has(1)) push(PlainValue(m_stack.back()));
         return true;
-      case 0x80:
+      case kProtocol:
         if (const auto protocol = takeUnsigned(1); protocol > kNewestProtocol)
           damage(fmt::format("there is no pickle protocol {}", protocol));
         return true;
@@ -476,6 +450,8 @@ class Machine {
   PlainDocument m_document;
   std::string_view m_data;
   uint64_t m_mostValues;
+  AtRefusal m_atRefusal;
+  std::string m_damagedHead;
   size_t m_at = 0, m_opcodeAt = 0;
   std::vector<PlainValue> m_stack;
   std::vector<size_t> m_marks;
@@ -491,15 +467,14 @@ class Machine {
 
 bool looksLikePickle(std::string_view head) {
   if (head.size() < 2) return false;
-  const auto second = static_cast<unsigned char>(head[1]);
-  if (static_cast<unsigned char>(head[0]) == 0x80) return second >= 2 && second <= kNewestProtocol + 4;
+  if (hasHead(head)) return true;
   // Protocols 0 and 1: a mark and a dictionary or list, or an empty one and its memo.
   const std::string_view two = head.substr(0, 2);
   return two == "(d" || two == "(l" || two == "}q" || two == "]q" || two == "}(" || two == "](";
 }
 
-Result<PlainDocument> readPickle(std::string bytes, uint64_t mostValues) {
-  return Machine(std::move(bytes), mostValues).run();
+Result<PlainDocument> readPickle(std::string bytes, uint64_t mostValues, AtRefusal atRefusal) {
+  return Machine(std::move(bytes), mostValues, atRefusal).run();
 }
 
 }  // namespace plumb::import

@@ -22,7 +22,7 @@ Result<SourceResult> readPickledTrace(SourceContext& context) {
   // A packed file of few bytes may not become values without end.
   constexpr uint64_t kAlways = uint64_t{16} << 20, kValuesPerByte = 4;
   const uint64_t most = std::min(kMostPickleValues, std::max(kAlways, context.source.size() * kValuesPerByte));
-  auto document = readPickle(std::move(bytes).value(), most);
+  auto document = readPickle(std::move(bytes).value(), most, AtRefusal::Break);
   if (!document.ok()) return Error{fmt::format("{} is not read: {}.", context.path, document.error().message)};
   if (problem) document.value().setProblem(*problem);
   if (isMemorySnapshot(document.value())) return readMemorySnapshot(context, document.value());

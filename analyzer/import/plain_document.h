@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace plumb::import {
@@ -70,6 +71,11 @@ class PlainDocument {
   [[nodiscard]] uint64_t offset(const PlainValue& container) const noexcept;
   // What ended the reading too early, with the place; none: it is complete.
   [[nodiscard]] const std::optional<std::string>& problem() const noexcept { return m_problem; }
+  // The offset of that place, where the reader knows it.
+  [[nodiscard]] const std::optional<uint64_t>& problemAt() const noexcept { return m_problemAt; }
+  // Characters of texts that stood for none and became '?'; the offset of the first.
+  [[nodiscard]] uint64_t mendedCharacters() const noexcept { return m_mended; }
+  [[nodiscard]] uint64_t firstMended() const noexcept { return m_firstMended; }
 
   // For readers of formats.
   [[nodiscard]] PlainValue makeContainer(PlainKind kind, uint64_t offset);
@@ -78,7 +84,17 @@ class PlainDocument {
   // The bytes that texts may point into.
   [[nodiscard]] std::string_view keep(std::string bytes);
   void setRoot(const PlainValue& root) noexcept { m_root = root; }
-  void setProblem(std::string problem) { m_problem = std::move(problem); }
+  void setProblem(std::string problem, std::optional<uint64_t> at = std::nullopt) {
+    m_problem = std::move(problem);
+    m_problemAt = at;
+  }
+  void restoreProblem(std::optional<std::string> problem, std::optional<uint64_t> at) {
+    m_problem = std::move(problem);
+    m_problemAt = at;
+  }
+  void noteMended(uint64_t offset) noexcept {
+    if (m_mended++ == 0) m_firstMended = offset;
+  }
   void markCut(const PlainValue& container) noexcept;
   [[nodiscard]] uint64_t containerCount() const noexcept { return m_containers.size(); }
 
@@ -93,6 +109,8 @@ class PlainDocument {
   std::unique_ptr<std::string> m_bytes;
   PlainValue m_root;
   std::optional<std::string> m_problem;
+  std::optional<uint64_t> m_problemAt;
+  uint64_t m_mended = 0, m_firstMended = 0;
 };
 
 }  // namespace plumb::import

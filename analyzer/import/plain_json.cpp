@@ -5,8 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <charconv>
 #include <utility>
 #include <vector>
+
+#include "collector/schema/utf8.h"
 
 namespace plumb::import {
 namespace {
@@ -16,7 +19,9 @@ using Json = nlohmann::json;
 // The parser's events into a document; the parser keeps no stack of its own on the machine's stack, nor does this.
 class Builder : public nlohmann::json_sax<Json> {
  public:
-  explicit Builder(PlainDocument& document) : m_document(document) {}
+  explicit Builder(PlainDocument& document, uint64_t offset = 0) : m_document(document), m_offset(offset) {}
+
+  [[nodiscard]] const PlainValue& root() const noexcept { return m_root; }
 
   bool null() override { return add(PlainValue()); }
   bool boolean(bool value) override { return addInteger(value ? 1 : 0, PlainKind::Boolean); }
@@ -42,7 +47,7 @@ class Builder : public nlohmann::json_sax<Json> {
     return true;
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    m_document.setProblem(fmt::format("its JSON ends early or is damaged at byte {}", position));
+    m_document.setProblem(fmt::format("its JSON ends early or is damaged at byte {}", position), position);
     for (const PlainValue& container : m_open) m_document.markCut(container);
     return false;
   }
@@ -67,7 +72,7 @@ class Builder : public nlohmann::json_sax<Json> {
   bool add(const PlainValue& value) {
     if (!isWithinBounds()) return false;
     if (m_open.empty()) {
-      m_document.setRoot(value);
+      m_root = value;
       return true;
     }
     auto& items = m_document.mutableItems(m_open.back());
@@ -76,7 +81,7 @@ class Builder : public nlohmann::json_sax<Json> {
     return true;
   }
   bool open(PlainKind kind) {
-    const PlainValue container = m_document.makeContainer(kind, 0);
+    const PlainValue container = m_document.makeContainer(kind, m_offset);
     if (!add(container)) return false;
     m_open.push_back(container);
     return true;
@@ -87,18 +92,66 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   PlainDocument& m_document;
+  uint64_t m_offset;
   std::vector<PlainValue> m_open;
-  PlainValue m_key;
+  PlainValue m_key, m_root;
   uint64_t m_values = 0;
 };
+
+// Texts of which nothing but the escapes is looked at. The escape of '?' is as long as the others, so offsets stay.
+void mendEscapes(std::string& text, PlainDocument& document, uint64_t offset) {
+  constexpr size_t kLength = 6;
+  const auto unitAt = [&](size_t at) -> int {
+    int unit = -1;
+    if (text.compare(at, 2, "\\u") != 0 || text.size() - at < kLength) return unit;
+    const auto [end, error] = std::from_chars(text.data() + at + 2, text.data() + at + kLength, unit, 16);
+    return error == std::errc() && end == text.data() + at + kLength ? unit : -1;
+  };
+  const auto isFirst = [](int unit) { return unit >= 0xD800 && unit < 0xDC00; };
+  const auto isSecond = [](int unit) { return unit >= 0xDC00 && unit < 0xE000; };
+  for (size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
+    const int unit = unitAt(at);
+    if (isFirst(unit) && at + kLength < text.size() && isSecond(unitAt(at + kLength))) {
+      at += 2 * kLength;
+    } else if (unit == 0 || isFirst(unit) || isSecond(unit)) {
+      document.noteMended(offset + at);
+      text.replace(at, kLength, "\\u003f");
+      at += kLength;
+    } else {
+      at += 2;
+    }
+  }
+}
+
+// offset: of the text in the source.
+std::string mended(std::string_view original, PlainDocument& document, uint64_t offset) {
+  std::string text = schema::toUtf8(original);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != original[i]) document.noteMended(offset + i);
+  }
+  mendEscapes(text, document, offset);
+  return text;
+}
+
+bool needsMending(std::string_view text) { return text.find("\\u") != std::string_view::npos || !schema::isUtf8(text); }
 
 }  // namespace
 
 PlainDocument readPlainJson(const std::string& text) {
   PlainDocument document;
   Builder builder(document);
-  (void)Json::sax_parse(text, &builder);
+  (void)Json::sax_parse(needsMending(text) ? mended(text, document, 0) : text, &builder);
+  document.setRoot(builder.root());
   return document;
+}
+
+std::optional<PlainValue> addPlainJson(PlainDocument& document, const std::string& text, uint64_t offset) {
+  Builder builder(document, offset);
+  const std::optional<std::string> problem = document.problem();
+  const std::optional<uint64_t> problemAt = document.problemAt();
+  const bool isWhole = Json::sax_parse(needsMending(text) ? mended(text, document, offset) : text, &builder);
+  document.restoreProblem(problem, problemAt);
+  return isWhole ? std::optional(builder.root()) : std::nullopt;
 }
 
 }  // namespace plumb::import

@@ -86,6 +86,15 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
      "{0} copies and sets of {1} have a size that cannot be: they are stored with 0 bytes; the first at byte {2} of "
      "its "
      "JSON."},
+    {true, "warning", "nested_too_deep",
+     "{0} events of {1} have arguments that nest more than 100 deep, which are left out; the first at byte {2} of its "
+     "JSON."},
+    {true, "warning", "zero_character",
+     "{0} events of {1} hold texts with zero characters (\\u0000), which become '?'; the first at byte {2} of its "
+     "JSON."},
+    {true, "warning", "lone_surrogate",
+     "{0} events of {1} hold texts with halves of surrogate pairs (\\ud800 to \\udfff), which become '?'; the first "
+     "at byte {2} of its JSON."},
 }};
 
 }  // namespace

@@ -39,6 +39,9 @@ enum class Reason : uint8_t {
   BadCollective,
   UnknownDatatype,
   BadSize,
+  TooDeep,
+  ZeroCharacter,
+  LoneSurrogate,
   Count,
 };
 

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "analyzer/analyses/analysis_tables.h"
 #include "analyzer/export/column_roles.h"
 #include "collector/schema/database.h"
@@ -140,6 +142,10 @@ TEST(Merge, RefusesAFileTwiceAndATakenName) {
   const Files files;
   EXPECT_THAT(errorOf(exports::mergeTraces({{files.first, files.first}, files.merged, "test"})),
               testing::HasSubstr("named twice"));
+  const std::string copy = files.first + ".copy";
+  std::filesystem::copy_file(files.first, copy);
+  EXPECT_THAT(errorOf(exports::mergeTraces({{files.first, copy}, files.merged, "test"})),
+              testing::AllOf(testing::HasSubstr(copy), testing::HasSubstr("hold the same trace")));
   EXPECT_NE(errorOf(exports::mergeTraces({{files.first, files.second}, files.both, "test"})), "");
 }
 

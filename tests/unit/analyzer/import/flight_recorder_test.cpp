@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <tuple>
 
 #include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/trace/trace.h"
@@ -223,6 +224,49 @@ TEST_F(FlightRecorderTest, DamagedEntriesCostThemselves) {
             (Rows{{"AllReduce", "0"}, {"nccl:magic", "32"}}));
   EXPECT_EQ(db.rows("SELECT code, count FROM diagnostic ORDER BY code"),
             (Rows{{"bad_sizes", "1"}, {"damaged_event", "3"}, {"no_time", "1"}, {"rank_unknown", "1"}}));
+}
+
+TEST_F(FlightRecorderTest, EntriesBehindDamageInTheJsonAreRead) {
+  const std::string whole =
+      dump(Json::array({entry(1, "nccl:all_reduce", "completed"), entry(2, "nccl:broadcast", "completed"),
+                        entry(3, "nccl:all_gather", "scheduled")}),
+           3, 2)
+          .dump();
+  // A byte of the head, of the second entry, of its frames.
+  const size_t second = whole.find("broadcast");
+  for (const auto& [place, byte, kept] : {std::tuple(size_t{0}, 'x', 3),
+                                          {size_t{1}, 'x', 3},
+                                          {size_t{10}, '"', 3},
+                                          {second + 11, ';', 2},
+                                          {whole.find("filename", second) + 9, '{', 2},
+                                          {whole.find("{\"record_id\":2"), '(', 2}}) {
+    std::filesystem::remove(output());
+    std::string text = whole;
+    text[place] = byte;
+    const Database& db = imported(text);
+    EXPECT_EQ(db.number("SELECT count(*) FROM collective"), kept) << place;
+    EXPECT_EQ(m_result.damaged, 1u) << place;
+    EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code = 'cut'"), 0) << place;
+    EXPECT_EQ(db.number("SELECT n_ranks FROM communicator"), 2) << place;
+  }
+}
+
+TEST_F(FlightRecorderTest, CharactersOfJsonThatAreNoneCostOnlyThemselves) {
+  const std::string name =
+      "nccl:all_\xff"
+      "reduce";
+  std::string text = dump(Json::array({entry(1, "nccl:all_reduce", "completed"), entry(2, "NAME", "completed"),
+                                       entry(3, "nccl:\\ud800", "completed")}),
+                          3, 3)
+                         .dump();
+  text.replace(text.find("NAME"), 4, name);
+  text.replace(text.find("\\\\ud800"), 2, "\\");
+  const Database& db = imported(text);
+  EXPECT_EQ(db.number("SELECT count(*) FROM collective"), 3);
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'unusable_character'"), 2);
+  EXPECT_THAT(db.text("SELECT message FROM diagnostic WHERE code = 'unusable_character'"),
+              HasSubstr("first at byte " + std::to_string(text.find('\xff'))));
+  EXPECT_EQ(m_result.damaged, 0u);
 }
 
 TEST_F(FlightRecorderTest, CutAnywhereGivesTheEntriesBefore) {

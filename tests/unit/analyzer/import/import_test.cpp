@@ -93,6 +93,17 @@ TEST_F(ImportTest, SeveralFilesAreRanksOnOneClock) {
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'rank_missing'"), 2);
 }
 
+TEST_F(ImportTest, FilesOfOneRankAreNamedWithWhatHelps) {
+  const auto trace = [](const char* kernel) {
+    return traceOf({kernelEvent(kernel, "100", "1", 1)}, R"("distributedInfo": {"rank": 0, "world_size": 1})");
+  };
+  const auto result = import({write("a.json", trace("k")), write("b.json", trace("l"))});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_THAT(result.value().warnings, testing::ElementsAre(testing::AllOf(
+                                           HasSubstr("a.json and b.json are all of rank 0"), HasSubstr("--rank 0,1"))));
+  EXPECT_EQ(Database(output()).number("SELECT count FROM diagnostic WHERE code = 'rank_repeated'"), 2);
+}
+
 TEST_F(ImportTest, RanksCanBeGiven) {
   const auto file = write("a.json", traceOf({kernelEvent("k", "100", "1", 1)}, R"("distributedInfo": {"rank": 1})"));
   EXPECT_THAT(import({file}, {1, 2}).error().message, HasSubstr("2 ranks for 1 files"));

@@ -225,6 +225,19 @@ TEST_F(SnapshotTest, RefusesWhatIsMoreThanData) {
   EXPECT_THAT(errorOf("\x80\x04"), HasSubstr("ends early, at byte 2"));
 }
 
+// A wrong bit can make any opcode of another.
+TEST_F(SnapshotTest, WhatIsBeforeAnOpcodeThatIsRefusedStays) {
+  Json events = Json::array();
+  for (int i = 0; i < 6; ++i) events.push_back(event("alloc", 4096 + 512 * i, 512, kT + i));
+  std::string bytes = pickled(snapshot(Json::array({segment(4096, 4096, Json::array())}), events));
+  const size_t last = bytes.rfind("action");
+  bytes.replace(last - 5, 1, "c");
+  const Database& db = imported(bytes);
+  EXPECT_EQ(db.number("SELECT count(*) FROM allocation WHERE space = 'device'"), 5);
+  EXPECT_THAT(db.text("SELECT message FROM diagnostic WHERE code = 'cut' AND severity = 'error'"),
+              HasSubstr("the opcode GLOBAL at byte " + std::to_string(last - 5)));
+}
+
 TEST_F(SnapshotTest, CutAnywhereGivesWhatWasComplete) {
   Json events = Json::array();
   for (int i = 0; i < 6; ++i) events.push_back(event("alloc", 4096 + 512 * i, 512, kT + i, frames("a.py", i, "f")));

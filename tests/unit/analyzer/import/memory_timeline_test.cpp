@@ -63,6 +63,20 @@ TEST_F(ImportTest, MemoryTimelineRowsBehindDamageStay) {
   EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code = 'cut'"), 0);
 }
 
+TEST_F(ImportTest, MemoryTimelineBehindADamagedHeadIsRead) {
+  std::string whole = "[";
+  for (int i = 0; i < 40; ++i) whole += (i == 0 ? "[" : ", [") + std::to_string(1000 + i) + ", 2, 64, 4]";
+  whole += "]";
+  for (const auto& [place, byte] : {std::pair(size_t{0}, 'x'), {size_t{1}, 'x'}, {size_t{3}, 'x'}, {size_t{6}, '{'}}) {
+    std::filesystem::remove(output());
+    std::string text = whole;
+    text[place] = byte;
+    const Database& db = imported(text);
+    EXPECT_EQ(db.number("SELECT sum(bytes) FROM allocation"), 39 * 64) << place;
+    EXPECT_EQ(m_result.damaged, 1u) << place;
+  }
+}
+
 TEST_F(ImportTest, MemoryTimelineThatIsSummedUpIsExplained) {
   EXPECT_THAT(errorOf("[[1, 2, 3, 4, 5], [[0, 1], [2, 3]]]"), HasSubstr(".raw.json.gz"));
 }

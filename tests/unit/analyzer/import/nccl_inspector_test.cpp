@@ -77,6 +77,28 @@ TEST_F(ImportTest, InspectorCutAnywhereGivesTheRecordsBefore) {
   EXPECT_THAT(errorOf(one.substr(0, one.size() / 2)), HasSubstr("holds no collective that can be read"));
 }
 
+TEST_F(ImportTest, InspectorLinesBehindADamagedFirstOneAreRead) {
+  const std::string good = record(0, 1), rest = record(0, 2, kTimes) + record(0, 3);
+  const std::string noBrace = good.substr(1), noBegin = good.substr(9), otherByte = "z" + good.substr(1);
+  for (const std::string& bad :
+       {noBrace, noBegin, otherByte, "\x01\x02" + good, good.substr(0, 40) + "\n", std::string("half a line\n")}) {
+    std::filesystem::remove(output());
+    const Database& db = imported(bad + rest);
+    EXPECT_EQ(db.rows("SELECT sequence FROM collectives ORDER BY 1"), (Rows{{"2"}, {"3"}})) << bad;
+    EXPECT_EQ(m_result.events, 3u) << bad;
+    EXPECT_EQ(m_result.damaged, 1u) << bad;
+    EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code IN ('other_record', 'cut')"), 0) << bad;
+  }
+}
+
+TEST_F(ImportTest, InspectorLinesAroundADamagedOneAreRead) {
+  const std::string good = record(0, 2);
+  const Database& db = imported(record(0, 1) + "?" + good.substr(1) + record(0, 3));
+  EXPECT_EQ(db.rows("SELECT sequence FROM collectives ORDER BY 1"), (Rows{{"1"}, {"3"}}));
+  EXPECT_THAT(db.text("SELECT message FROM diagnostic WHERE code = 'damaged_event'"),
+              HasSubstr("first at byte " + std::to_string(record(0, 1).size())));
+}
+
 const char* const kProfiler =
     "[\n"
     R"({"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 10.5, "args": {"depth":2}},)"
@@ -102,6 +124,16 @@ TEST_F(ImportTest, TheExampleProfilersEventsAreReadThoughTheyAreNoJson) {
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'no_time'"), 2);
   EXPECT_EQ(m_result.events, 6u);
   EXPECT_EQ(m_result.notStored, 2u);
+}
+
+TEST_F(ImportTest, TheExampleProfilersEventsBehindADamagedHeadAreRead) {
+  const std::string whole = kProfiler;
+  const size_t second = whole.find('\n', 2) + 1;
+  for (const std::string& text : {"\x01" + whole.substr(1), "[\nx" + whole.substr(3), whole.substr(second)}) {
+    std::filesystem::remove(output());
+    const Database& db = imported(text);
+    EXPECT_EQ(db.number("SELECT count(*) FROM collective"), 1) << text;
+  }
 }
 
 TEST_F(ImportTest, TheExampleProfilersTimingIsThatOfTheHostWithoutABandwidth) {

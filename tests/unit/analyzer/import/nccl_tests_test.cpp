@@ -93,6 +93,30 @@ TEST_F(ImportTest, NcclTestsCutAnywhereGivesTheMeasurementsBefore) {
   EXPECT_EQ(last, 4);
 }
 
+// The line that names the columns, or the first lines, may be what is damaged.
+TEST_F(ImportTest, NcclTestsWithADamagedHeadGiveTheirMeasurements) {
+  const std::string lines =
+      "  1048576  262144  float  sum  -1  50.00  20.97  36.70  0  25.00  41.94  73.40  0\n"
+      "  2097152  524288  float  sum  -1  50.00  41.94  73.40  0  N/A  N/A  N/A  N/A\n";
+  const auto with = [&](const std::string& good, const std::string& bad) {
+    std::string text = kNewHeader + lines + kFooter;
+    return text.replace(text.find(good), good.size(), bad);
+  };
+  const std::string zero(1, '\0');
+  for (const std::string& text :
+       {with("# nccl-tests", "{ nccl-tests"), with("# nThread", "#" + zero + "nThread"),
+        with("   time   algbw", "   tjme   algbw"), with("busbw  #wrong     time", "bus\nw  #wrong     time"),
+        with("#       size", "        size")}) {
+    std::filesystem::remove(output());
+    const Database& db = imported(text);
+    EXPECT_EQ(db.rows("SELECT bytes, in_place, duration_ns, busbw_bytes_per_s, wrong FROM collective_benchmark"),
+              (Rows{{"1048576", "0", "50000", "36700000000.0", "0"},
+                    {"1048576", "1", "25000", "73400000000.0", "0"},
+                    {"2097152", "0", "50000", "73400000000.0", "0"}}))
+        << text;
+  }
+}
+
 TEST_F(ImportTest, NcclTestsWithoutMeasurementsAreRefused) {
   EXPECT_THAT(errorOf(kNewHeader), HasSubstr("holds no measurement"));
 }

@@ -133,6 +133,37 @@ TEST_P(Refused, WithTheOpcodeAndItsPlace) {
               HasSubstr("the opcode "s + GetParam().name + " at byte " + std::to_string(GetParam().offset)));
 }
 
+// Or the reading stops there, and what was complete before stays.
+TEST_P(Refused, OrAsDamage) {
+  const size_t offset = GetParam().offset;
+  const std::string list = "](K\x05K\x06"s;
+  const size_t head = GetParam().bytes.starts_with("\x80") ? 2 : 0;
+  std::string bytes = GetParam().bytes;
+  bytes.insert(head, list);
+  const auto document = import::readPickle(bytes, import::kMostPickleValues, import::AtRefusal::Break);
+  ASSERT_TRUE(document.ok());
+  ASSERT_TRUE(document.value().problem());
+  EXPECT_THAT(*document.value().problem(),
+              HasSubstr("the opcode "s + GetParam().name + " at byte " + std::to_string(offset + list.size())));
+  const auto items = document.value().items(document.value().root());
+  ASSERT_GE(items.size(), 2u);
+  EXPECT_EQ(items[0].toInteger(), 5);
+}
+
+TEST(Pickle, ADamagedHeadCostsNothing) {
+  for (const int protocol : {2, 4}) {
+    const std::string whole = pickledText(R"({"a": 1})", protocol);
+    for (const size_t place : {size_t{0}, size_t{1}}) {
+      for (const int bit : {0, 2, 5, 7}) {
+        std::string bytes = whole;
+        bytes[place] = static_cast<char>(bytes[place] ^ 1 << bit);
+        EXPECT_TRUE(import::looksLikePickle(bytes));
+        EXPECT_EQ(read(bytes).integer(read(bytes).root(), "a"), 1) << protocol << " " << place << " " << bit;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Opcodes, Refused,
     testing::Values(RefusedCase{"GLOBAL", "\x80\x02"s + "cos\nsystem\nX\x02\x00\x00\x00ls\x85R."s, 2},

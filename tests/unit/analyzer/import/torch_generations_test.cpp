@@ -69,15 +69,56 @@ TEST_F(GenerationsTest, XpusHaveQueuesAndTheirOwnWords) {
   EXPECT_EQ(rowsOf(db) + m_result.notStored, m_result.events);
 }
 
-TEST_F(GenerationsTest, MtiasEventsOnTheDeviceAreRangesOfTheirOwn) {
+// As Kineto's XPU plugin writes them: what the system or SYCL allocated, calls that wait, counters of a kernel.
+TEST_F(GenerationsTest, XpusCopiesWaitsAndCountersSayWhatTheyAre) {
+  const std::string place = R"("device": 0, "context": "0x00000000a1b2c3d4", "sycl queue": 3, "correlation": )";
+  const Database& db = imported(traceOf(
+      {gpuEvent("gpu_memcpy", "Memcpy M2D (MEMORY -> DEVICE)",
+                place + R"(1, "l0 call": "zeCommandListAppendMemoryCopy", "bytes": 64)"),
+       gpuEvent("gpu_memcpy", "Memcpy D2H (DEVICE -> HOST)", place + R"(2, "bytes": 64)"),
+       gpuEvent("gpu_memset", "Memset (0 -> SHARED)", place + R"(3, "bytes": 64)"),
+       R"({"ph": "X", "cat": "xpu_sync", "name": "zeEventHostSynchronize", "pid": -1, "tid": 9, "ts": 20, "dur": 4, "args": {"correlation": 4, "Type": "HOST_EVENT", "Return_code": 0}})",
+       R"({"ph": "X", "cat": "xpu_sync", "name": "zeCommandQueueSynchronize", "pid": -1, "tid": 9, "ts": 30, "dur": 4, "args": {"correlation": 5, "Type": "HOST_COMMAND_QUEUE"}})",
+       hostEvent("collective_comm", "xccl::allreduce", "40", "3", R"({"Communicator_id": 7})"),
+       R"({"ph": "C", "cat": "xpu_scope_profiler", "name": "Metrics", "pid": 0, "tid": 0, "ts": 4, "args": {"GpuTime": 12}})"}));
+  EXPECT_EQ(db.rows("SELECT copy_kind, source_kind, target_kind FROM copies ORDER BY id"),
+            (Rows{{"HtoD", "pageable", "device"}, {"DtoH", "device", "pinned"}}));
+  EXPECT_EQ(db.number("SELECT memory_kind FROM memory_set"), 5);
+  EXPECT_EQ(db.rows("SELECT kind FROM synchronization ORDER BY start_ns"), (Rows{{"1"}, {"3"}}));
+  EXPECT_EQ(db.text("SELECT name FROM ranges"), "xccl::allreduce");
+  EXPECT_EQ(db.number("SELECT count(*) FROM counter_sample"), 1);
+  EXPECT_EQ(rowsOf(db) + 1 + m_result.notStored, m_result.events);
+}
+
+// "mtia_ccp_events" are the device's own; Kineto has called them kernels since. What neither a call nor an operator
+// started may be anything.
+TEST_F(GenerationsTest, MtiasWorkThatWasStartedIsKernels) {
   const Database& db = imported(traceOf(
       {hostEvent("mtia_runtime", "runFunction - job_prep_and_submit_for_execution", "1", "2", R"({"correlation": 5})"),
        gpuEvent("kernel", "fb_mm", R"("device": 0, "stream": 4, "correlation": 5)"),
-       gpuEvent("mtia_ccp_events", "Kernel Execution", R"("device": 0)"),
+       gpuEvent("mtia_ccp_events", "fb_add", R"("device": 0, "stream": 4, "correlation": 5)"),
+       gpuEvent("mtia_ccp_events", "fb_mul", R"("External id": 17)"),
+       gpuEvent("mtia_ccp_events", "Job Execution", R"("device": 0)"), gpuEvent("mtia_insight", "PE stall", ""),
        R"({"ph": "C", "cat": "mtia_counters", "name": "SRAM", "pid": 0, "tid": 0, "ts": 4, "args": {"bytes": 12}})"}));
-  EXPECT_EQ(db.rows("SELECT name, kind FROM ranges"), (Rows{{"Kernel Execution", "start_end"}}));
+  EXPECT_EQ(db.rows("SELECT name, device, stream FROM kernels ORDER BY id"),
+            (Rows{{"fb_mm", "0", "4"}, {"fb_add", "0", "4"}, {"fb_mul", "0", "3"}}));
+  EXPECT_EQ(db.rows("SELECT name, kind FROM ranges ORDER BY id"),
+            (Rows{{"Job Execution", "start_end"}, {"PE stall", "start_end"}}));
+  EXPECT_EQ(db.rows("SELECT layer, name FROM api_calls"),
+            (Rows{{"runtime", "runFunction - job_prep_and_submit_for_execution"}}));
   EXPECT_EQ(db.text("SELECT value FROM counter_sample"), "12.0");
   EXPECT_EQ(rowsOf(db) + 1 + m_result.notStored, m_result.events);
+}
+
+TEST_F(GenerationsTest, NamesThatStandForEveryDevicesAreCalls) {
+  const Database& db = imported(traceOf(
+      {hostEvent("cpu_op", "aten::add", "0", "9"), hostEvent("runtime", "launch", "1", "2", R"({"correlation": 5})"),
+       hostEvent("driver", "enqueue", "2", "1", R"({"correlation": 5})"), hostEvent("hpu_op", "synLaunch", "5", "1"),
+       hostEvent("privateuse1_runtime", "aiuLaunchComputeStream", "7", "1")}));
+  EXPECT_EQ(db.rows("SELECT layer, name FROM api_calls ORDER BY id"), (Rows{{"runtime", "launch"},
+                                                                            {"driver", "enqueue"},
+                                                                            {"runtime", "synLaunch"},
+                                                                            {"runtime", "aiuLaunchComputeStream"}}));
 }
 
 TEST_F(GenerationsTest, CategoriesOfTheFutureAreRanges) {
