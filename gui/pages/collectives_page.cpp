@@ -18,8 +18,9 @@ Cell ranks(const std::vector<int64_t>& list) { return cells::text(toQString(rank
 
 }  // namespace
 
-CollectivesPage::CollectivesPage(QWidget* parent)
+CollectivesPage::CollectivesPage(ViewState& state, QWidget* parent)
     : QWidget(parent),
+      m_state(state),
       m_verdict(new QLabel(this)),
       m_stuck(new TableSection(
           tr("Stuck collectives"),
@@ -102,7 +103,7 @@ void CollectivesPage::reveal(size_t row) {
   for (const OpenCollective& open : m_data->open) {
     if (open.stuck != row) continue;
     if (const auto slice = timeline::sliceOfCollective(*m_data->timeline, open.id)) {
-      emit revealRequested(*slice);
+      m_state.show(std::nullopt, {*slice});
       return;
     }
   }

@@ -44,7 +44,8 @@ TableSection::TableSection(const QString& title, const QString& definition, QStr
   layout->addWidget(heading);
   layout->addWidget(explanation);
   layout->addLayout(m_stack, 1);
-  connect(m_view, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
+  setFocusProxy(m_view);
+  connect(m_view, &QTableView::activated, this, [this](const QModelIndex& index) {
     emit rowActivated(static_cast<size_t>(m_sorted.mapToSource(index).row()));
   });
 }
@@ -54,6 +55,15 @@ void TableSection::setRows(std::vector<std::vector<Cell>> rows, const QString& w
   m_stack->setCurrentIndex(rows.empty() ? 1 : 0);
   m_model.setRows(std::move(rows));
   m_view->resizeColumnsToContents();
+}
+
+std::optional<size_t> TableSection::currentRow() const {
+  const QModelIndex index = m_sorted.mapToSource(m_view->currentIndex());
+  return index.isValid() ? std::optional(static_cast<size_t>(index.row())) : std::nullopt;
+}
+
+void TableSection::setCurrentRow(size_t row) {
+  m_view->setCurrentIndex(m_sorted.mapFromSource(m_model.index(static_cast<int>(row), 0)));
 }
 
 QString TableSection::emptyText() const { return m_stack->currentIndex() == 1 ? m_empty->text() : QString(); }

@@ -3,6 +3,7 @@
 #pragma once
 #include <QSortFilterProxyModel>
 #include <QWidget>
+#include <optional>
 #include <vector>
 
 #include "gui/models/table_model.h"
@@ -24,9 +25,12 @@ class TableSection : public QWidget {
   [[nodiscard]] QTableView& view() { return *m_view; }
   // What stands in place of the table; "" : the table is shown.
   [[nodiscard]] QString emptyText() const;
+  // The row that the user has chosen, in setRows' order.
+  [[nodiscard]] std::optional<size_t> currentRow() const;
+  void setCurrentRow(size_t row);
 
  signals:
-  // The row in setRows' order.
+  // By a double click or Enter. The row in setRows' order.
   void rowActivated(size_t row);
 
  private:

@@ -33,6 +33,9 @@ TimelineView::TimelineView(ViewState& state, QWidget* parent)
   connect(&state, &ViewState::spanChanged, this, repaint);
   connect(&state, &ViewState::selectionChanged, this, repaint);
   connect(&state, &ViewState::measuredChanged, this, repaint);
+  connect(&state, &ViewState::shown, this, [this] {
+    if (m_state.selection()) reveal(*m_state.selection());
+  });
   connect(verticalScrollBar(), &QScrollBar::valueChanged, this, repaint);
 }
 
@@ -100,6 +103,7 @@ TimelineScene TimelineView::scene() const {
   scene.theme = m_theme;
   scene.selected = m_state.selection();
   scene.hovered = m_hovered;
+  scene.marked = &m_state.marked();
   scene.measured = m_state.measured();
   scene.matches = m_matches.empty() ? nullptr : &m_matches;
   return scene;
