@@ -343,11 +343,14 @@ void MainWindow::showFacts(const TraceData& trace) {
   const auto errors = std::count_if(trace.diagnostics.begin(), trace.diagnostics.end(),
                                     [](const Diagnostic& d) { return d.severity != "info"; });
   m_tabs->setTabText(m_tabs->indexOf(m_healthPage),
-                     errors > 0 ? tr("Re&cording (%1 warnings)").arg(errors) : tr("Re&cording"));
+                     errors == 0   ? tr("Re&cording")
+                     : errors == 1 ? tr("Re&cording (1 warning)")
+                                   : tr("Re&cording (%1 warnings)").arg(errors));
   const auto stuck = trace.stuck.collectives.size();
   m_tabs->setTabText(m_tabs->indexOf(m_collectivesPage),
                      stuck > 0 ? tr("C&ollectives (%1 stuck)").arg(stuck) : tr("C&ollectives"));
-  QString status = tr("%L1 events").arg(trace.timeline->sliceCount);
+  const size_t count = trace.timeline->sliceCount;
+  QString status = count == 1 ? tr("1 event on the timeline") : tr("%L1 events").arg(count);
   if (trace.timeline->softwareDevice) status += tr(" · software device: durations are CPU time");
   if (!trace.info.complete) status += tr(" · the recording is not complete");
   statusBar()->showMessage(status);

@@ -28,6 +28,8 @@ QString markdown(const std::string& text) {
   return result;
 }
 
+QString rules(size_t count) { return count == 1 ? tr("1 rule") : tr("%1 rules").arg(count); }
+
 QString titleOf(const Finding& finding) {
   QString title = shown(finding.title);
   if (!finding.whom.empty()) title += QStringLiteral(" (%1)").arg(shown(finding.whom));
@@ -154,16 +156,15 @@ QString whyNoAdvice(const Advice& advice) {
   QStringList reasons;
   for (const auto& [reason, titles] : byReason(advice.abstentions)) reasons << shown(reason);
   if (!advice.quiet.empty())
-    return tr("Nothing was found: %1 rules looked, and %2 cannot say.")
-        .arg(advice.quiet.size())
-        .arg(advice.abstentions.size());
+    return tr("Nothing was found; it was looked for by %1, and %2 cannot say.")
+        .arg(rules(advice.quiet.size()), rules(advice.abstentions.size()));
   if (reasons.isEmpty()) return tr("Cannot say what to change, because there are no rules.");
   return tr("Cannot say what to change, because %1.").arg(reasons.join(QStringLiteral("; ")));
 }
 
 QString otherRulesTitle(const Advice& advice) {
   return tr("%1 cannot say · %2 found nothing")
-      .arg(advice.abstentions.size() == 1 ? tr("1 rule") : tr("%1 rules").arg(advice.abstentions.size()))
+      .arg(rules(advice.abstentions.size()))
       .arg(advice.quiet.size());
 }
 

@@ -19,6 +19,7 @@ class CollectivesPage : public QWidget {
   explicit CollectivesPage(ViewState& state, QWidget* parent = nullptr);
   void setData(const std::shared_ptr<const TraceData>& trace);
   [[nodiscard]] TableSection& stuck() { return *m_stuck; }
+  [[nodiscard]] QString clockNote() const;
   [[nodiscard]] TableSection& collectives() { return *m_collectives; }
 
  private:
@@ -29,6 +30,7 @@ class CollectivesPage : public QWidget {
   ViewState& m_state;
   std::shared_ptr<const TraceData> m_data;
   QLabel* m_verdict;
+  QLabel* m_clockNote;
   TableSection* m_stuck;
   TableSection* m_collectives;
 };

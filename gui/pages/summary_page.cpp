@@ -76,6 +76,7 @@ void SummaryPage::setData(const std::shared_ptr<const TraceData>& trace) {
   m_problem->setVisible(!shown.summaryProblem.empty());
   fillRanks(shown);
   fillSteps(shown);
+  m_ranks->fitHeight();
 }
 
 void SummaryPage::fillRanks(const TraceData& trace) {

@@ -9,7 +9,6 @@
 #include "gui/models/table_model.h"
 
 class QLabel;
-class QStackedLayout;
 class QTableView;
 
 namespace plumb::gui {
@@ -28,6 +27,8 @@ class TableSection : public QWidget {
   // The row that the user has chosen, in setRows' order.
   [[nodiscard]] std::optional<size_t> currentRow() const;
   void setCurrentRow(size_t row);
+  // Takes no more height than its rows need.
+  void fitHeight();
 
  signals:
   // By a double click or Enter. The row in setRows' order.
@@ -38,7 +39,9 @@ class TableSection : public QWidget {
   QSortFilterProxyModel m_sorted;
   QTableView* m_view;
   QLabel* m_empty;
-  QStackedLayout* m_stack;
 };
+
+// Of a table with its header, all rows and the scroll bar.
+[[nodiscard]] int heightOfRows(const QTableView& table);
 
 }  // namespace plumb::gui
