@@ -257,7 +257,8 @@ size_t countProcesses(const std::vector<DeviceBreakdown>& devices) {
 }
 
 // The longest span of a device of those that the finding is about.
-std::optional<Duration> spanOf(const Trace& trace, const Finding& finding, const std::vector<DeviceBreakdown>& devices) {
+std::optional<Duration> spanOf(const Trace& trace, const Finding& finding,
+                               const std::vector<DeviceBreakdown>& devices) {
   std::optional<Duration> longest;
   for (const DeviceBreakdown& device : devices) {
     if (finding.rank && device.rank != finding.rank) continue;

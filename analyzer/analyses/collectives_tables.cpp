@@ -215,8 +215,7 @@ AnalysisRows clockRows(Trace& trace, const Filter& filter) {
     const ClockOffset& clock = clocks[i];
     if (!isClockOfRank(trace, clock, filter.rank)) continue;
     rows.push_back({clock.host, clocks[0].host, static_cast<int64_t>(clock.processes.size()), cell(clock.offset),
-                    cell(clockBound(clocks, i)), clock.instanceCount,
-                    textCell(clockBasis(clocks, i))});
+                    cell(clockBound(clocks, i)), clock.instanceCount, textCell(clockBasis(clocks, i))});
   }
   return rows;
 }

@@ -115,9 +115,9 @@ std::string gainText(const Finding& finding) {
   if (!finding.gain) return finding.arithmetic.empty() ? "not estimated" : finding.arithmetic;
   const auto share = finding.share();
   const char* whole = finding.isOutsideSteps ? "the device's span in the whole run" : "the device's span";
-  std::string text = fmt::format(
-      "up to {}{} ({})", formatDuration(*finding.gain),
-      share ? fmt::format(", {} of {}", formatPercent(*share * 100), whole) : std::string(), finding.arithmetic);
+  std::string text = fmt::format("up to {}{} ({})", formatDuration(*finding.gain),
+                                 share ? fmt::format(", {} of {}", formatPercent(*share * 100), whole) : std::string(),
+                                 finding.arithmetic);
   if (finding.leastGain && finding.rank) {
     text += fmt::format("; of the other ranks {} or more; numbers are of rank {}", formatDuration(*finding.leastGain),
                         *finding.rank);

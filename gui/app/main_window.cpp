@@ -182,13 +182,11 @@ void MainWindow::run(Command command) {
 }
 
 void MainWindow::showPage(Command command) {
-  const std::pair<Command, QWidget*> pages[] = {{Command::kTimelinePage, m_timelinePage},
-                                                {Command::kMemoryPage, m_memoryPage},
-                                                {Command::kRooflinePage, m_rooflinePage},
-                                                {Command::kSummaryPage, m_summaryPage},
-                                                {Command::kCollectivesPage, m_collectivesPage},
-                                                {Command::kAdvicePage, m_advicePage},
-                                                {Command::kRecordingPage, m_healthPage}};
+  const std::pair<Command, QWidget*> pages[] = {
+      {Command::kTimelinePage, m_timelinePage},       {Command::kMemoryPage, m_memoryPage},
+      {Command::kRooflinePage, m_rooflinePage},       {Command::kSummaryPage, m_summaryPage},
+      {Command::kCollectivesPage, m_collectivesPage}, {Command::kAdvicePage, m_advicePage},
+      {Command::kRecordingPage, m_healthPage}};
   for (const auto& [id, page] : pages) {
     if (id != command) continue;
     m_tabs->setCurrentWidget(page);
@@ -342,10 +340,9 @@ void MainWindow::showFirst(const TraceData& trace) {
 void MainWindow::showFacts(const TraceData& trace) {
   const auto errors = std::count_if(trace.diagnostics.begin(), trace.diagnostics.end(),
                                     [](const Diagnostic& d) { return d.severity != "info"; });
-  m_tabs->setTabText(m_tabs->indexOf(m_healthPage),
-                     errors == 0   ? tr("Re&cording")
-                     : errors == 1 ? tr("Re&cording (1 warning)")
-                                   : tr("Re&cording (%1 warnings)").arg(errors));
+  m_tabs->setTabText(m_tabs->indexOf(m_healthPage), errors == 0   ? tr("Re&cording")
+                                                    : errors == 1 ? tr("Re&cording (1 warning)")
+                                                                  : tr("Re&cording (%1 warnings)").arg(errors));
   const auto stuck = trace.stuck.collectives.size();
   m_tabs->setTabText(m_tabs->indexOf(m_collectivesPage),
                      stuck > 0 ? tr("C&ollectives (%1 stuck)").arg(stuck) : tr("C&ollectives"));

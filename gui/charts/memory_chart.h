@@ -13,7 +13,8 @@
 
 namespace plumb::gui {
 
-// What the horizontal axis of a memory chart is. A file without times has its events a microsecond apart, in their order.
+// What the horizontal axis of a memory chart is. A file without times has its events a microsecond apart, in their
+// order.
 enum class MemoryAxis {
   kTime,
   kEvents,   // the number of the event, from 0

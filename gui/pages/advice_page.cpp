@@ -196,8 +196,9 @@ Filter AdvicePage::filter() const {
 }
 
 void AdvicePage::nameSpan() {
-  m_onlyVisible->setText(m_onlySpan ? tr("Only %1 … %2").arg(formatTime(m_onlySpan->startNs, m_onlySpan->length() / 100),
-                                                              formatTime(m_onlySpan->endNs, m_onlySpan->length() / 100))
+  m_onlyVisible->setText(m_onlySpan ? tr("Only %1 … %2")
+                                          .arg(formatTime(m_onlySpan->startNs, m_onlySpan->length() / 100),
+                                               formatTime(m_onlySpan->endNs, m_onlySpan->length() / 100))
                                     : tr("Only the time that the timeline shows"));
 }
 
@@ -209,7 +210,9 @@ void AdvicePage::invalidate() {
   m_scope->clear();
   m_othersButton->hide();
   m_others->clear();
-  m_table->setRows({}, !m_data ? QString() : m_data->isWhole ? tr("Applying the rules …") : tr("Still being computed …"));
+  m_table->setRows({}, !m_data           ? QString()
+                       : m_data->isWhole ? tr("Applying the rules …")
+                                         : tr("Still being computed …"));
   showDetails();
   // The other pages come first: they are needed by everybody.
   m_isWanted = m_data && m_data->isWhole;
@@ -286,9 +289,11 @@ void AdvicePage::showDetails() {
     return;
   }
   m_details->setHtml(findingAsHtml(*finding, m_events));
-  const bool isOnTimeline = finding->where || std::ranges::any_of(m_events, [](const auto& e) { return e.has_value(); });
+  const bool isOnTimeline =
+      finding->where || std::ranges::any_of(m_events, [](const auto& e) { return e.has_value(); });
   m_show->setEnabled(isOnTimeline);
-  m_show->setToolTip(isOnTimeline ? keysOf(Command::kShowFinding) : tr("The rule names neither a time nor an event of the timeline"));
+  m_show->setToolTip(isOnTimeline ? keysOf(Command::kShowFinding)
+                                  : tr("The rule names neither a time nor an event of the timeline"));
 }
 
 void AdvicePage::showInTimeline() { showEvents(std::nullopt); }

@@ -74,7 +74,7 @@ class AdvicePage : public QWidget {
   std::optional<TimeSpan> m_onlySpan;  // what the rules are limited to
   std::shared_ptr<const TraceData> m_data;
   std::optional<Advice> m_advice;
-  std::vector<const Finding*> m_rows;  // of m_advice, as in the table
+  std::vector<const Finding*> m_rows;                       // of m_advice, as in the table
   std::vector<std::optional<timeline::SliceRef>> m_events;  // of the chosen finding
   bool m_isWanted = false;                                  // to be computed as soon as somebody looks
   QComboBox* m_rankBox;

@@ -43,11 +43,13 @@ QString gainSentence(const Finding& finding) {
   if (!finding.gain) return finding.arithmetic.empty() ? tr("not estimated") : shown(finding.arithmetic);
   QString text = tr("up to %1").arg(duration(*finding.gain));
   if (finding.share())
-    text += tr(", %1 of %2").arg(shareText(finding), finding.isOutsideSteps ? tr("the device's span in the whole run")
-                                                                            : tr("the device's span"));
+    text += tr(", %1 of %2")
+                .arg(shareText(finding),
+                     finding.isOutsideSteps ? tr("the device's span in the whole run") : tr("the device's span"));
   if (finding.leastGain && finding.rank)
-    text +=
-        tr("; of the other ranks %1 or more; numbers are of rank %2").arg(duration(*finding.leastGain)).arg(*finding.rank);
+    text += tr("; of the other ranks %1 or more; numbers are of rank %2")
+                .arg(duration(*finding.leastGain))
+                .arg(*finding.rank);
   else if (finding.leastGain && finding.pid)
     text += tr("; of the other processes %1 or more; numbers are of process %2")
                 .arg(duration(*finding.leastGain))
@@ -138,16 +140,14 @@ QString findingAsHtml(const Finding& finding, const std::vector<std::optional<ti
 
 QString scopeText(const Advice& advice) {
   if (advice.findings.empty() && advice.small.empty()) return {};
-  QString text =
-      tr("Rules may count the same time, so gains do not add up.");
+  QString text = tr("Rules may count the same time, so gains do not add up.");
   if (advice.steps) {
     QString where;
     if (advice.steps->start > kAllTime.start) where += tr(" from %1").arg(duration(advice.steps->start - TimePoint()));
     if (advice.steps->end < kAllTime.end) where += tr(" to %1").arg(duration(advice.steps->end - TimePoint()));
     text += tr(" The rules looked at the steps (the recording%1); what was found outside them comes last.").arg(where);
   }
-  if (!advice.small.empty())
-    text += tr(" Below %1 (0.5 % of the run) a finding is small.").arg(duration(advice.smallBelow));
+  if (!advice.small.empty()) text += tr(" Small: below %1, 0.5 % of the run.").arg(duration(advice.smallBelow));
   return text;
 }
 
@@ -163,9 +163,7 @@ QString whyNoAdvice(const Advice& advice) {
 }
 
 QString otherRulesTitle(const Advice& advice) {
-  return tr("%1 cannot say · %2 found nothing")
-      .arg(rules(advice.abstentions.size()))
-      .arg(advice.quiet.size());
+  return tr("%1 cannot say · %2 found nothing").arg(rules(advice.abstentions.size())).arg(advice.quiet.size());
 }
 
 QString otherRulesAsHtml(const Advice& advice) {

@@ -32,8 +32,7 @@ QString distance(const TraceData& data, const ClockOffset& clock) {
   const QString who = whoOf(data, clock);
   if (!clock.offset) return tr("%1: cannot say, because no collective joins them").arg(who);
   const double offset = cells::nsOf(*clock.offset);
-  QString text =
-      tr("%1: %2 %3").arg(who, formatDuration(std::abs(offset)), offset < 0 ? tr("behind") : tr("ahead"));
+  QString text = tr("%1: %2 %3").arg(who, formatDuration(std::abs(offset)), offset < 0 ? tr("behind") : tr("ahead"));
   if (clock.error) text += tr(" (± %1)").arg(formatDuration(cells::nsOf(*clock.error)));
   return text;
 }
@@ -53,7 +52,7 @@ QString clockNote(const TraceData& data) {
 }
 
 QStringList clockColumns() {
-  return {tr("host"),        tr("processes"),   tr("of"), tr("clock ahead by"), tr("certain within"),
+  return {tr("host"),        tr("processes"),      tr("of"), tr("clock ahead by"), tr("certain within"),
           tr("collectives"), tr("how it is known")};
 }
 

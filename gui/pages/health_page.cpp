@@ -27,12 +27,13 @@ QLabel* makeHeading(const QString& text, QWidget* parent) {
 HealthPage::HealthPage(QWidget* parent)
     : QWidget(parent),
       m_factTable(new QTableView(this)),
-      m_clocks(new TableSection(tr("Clocks"),
-                                tr("A moment has a time that is later by this on the clock than on the first one. "
-                                   "Whether clocks agree is told by collectives, which no rank leaves before all came."),
-                                clockColumns(), this)),
-      m_nothingLost(new QLabel(tr("Nothing was lost, nothing failed and nothing is doubtful, as far as was recorded."),
-                               this)),
+      m_clocks(
+          new TableSection(tr("Clocks"),
+                           tr("A moment has a time that is later by this on the clock than on the first one. "
+                              "Whether clocks agree is told by collectives, which no rank leaves before all came."),
+                           clockColumns(), this)),
+      m_nothingLost(
+          new QLabel(tr("Nothing was lost, nothing failed and nothing is doubtful, as far as was recorded."), this)),
       m_diagnosticTable(new QTableView(this)) {
   m_factTable->setModel(&m_facts);
   m_diagnosticTable->setModel(&m_diagnostics);
@@ -70,9 +71,10 @@ void HealthPage::setData(const std::shared_ptr<const TraceData>& trace) {
   m_diagnosticTable->resizeColumnsToContents();
   // Of one process there is nothing to say.
   m_clocks->setVisible(shown.processes.size() > 1);
-  m_clocks->setRows(clockRows(shown), !shown.isWhole ? tr("Still being computed …")
-                                                     : tr("Cannot say whether the clocks agree: %1")
-                                                           .arg(toQString(shown.summaryProblem)));
+  m_clocks->setRows(clockRows(shown),
+                    !shown.isWhole
+                        ? tr("Still being computed …")
+                        : tr("Cannot say whether the clocks agree: %1").arg(toQString(shown.summaryProblem)));
   m_clocks->fitHeight();
   fitRows();
 }
@@ -99,12 +101,13 @@ void HealthPage::showFacts(const TraceData& trace) {
                         tr("durations on the software device are CPU time and are not comparable with a GPU's"));
   m_facts.setFields(std::move(fields));
   m_factTable->resizeColumnToContents(FieldModel::kName);
-  m_factTable->setMaximumHeight(heightOfRows(*m_factTable));
+  constexpr int kReadable = 250;
+  const int height = heightOfRows(*m_factTable);
+  m_factTable->setMaximumHeight(height);
+  m_factTable->setMinimumHeight(std::min(height, kReadable));
 }
 
-QString HealthPage::emptyText() const {
-  return m_nothingLost->isVisibleTo(this) ? m_nothingLost->text() : QString();
-}
+QString HealthPage::emptyText() const { return m_nothingLost->isVisibleTo(this) ? m_nothingLost->text() : QString(); }
 
 // Long messages are wrapped at the width that the table has.
 void HealthPage::fitRows() {

@@ -48,9 +48,10 @@ void MemoryPage::setData(std::shared_ptr<const TraceData> trace) {
     }
   }
   const bool isNamed = std::ranges::any_of(scenes, [](const auto& scene) { return scene.memory->hasDeclarations; });
-  QString note = isNamed ? tr("Live device allocations by what the program declared them to be.")
-                         : tr("Live device allocations by who allocated them, where that is known: the program declared "
-                              "none of its memory.");
+  QString note = isNamed
+                     ? tr("Live device allocations by what the program declared them to be.")
+                     : tr("Live device allocations by who allocated them, where that is known: the program declared "
+                          "none of its memory.");
   note += tr(" Ctrl+wheel zooms, dragging moves; the time span is the timeline's.");
   if (trace && !trace->memoryProblem.empty())
     note = toQString(trace->memoryProblem);

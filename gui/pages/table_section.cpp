@@ -11,10 +11,7 @@
 namespace plumb::gui {
 
 TableSection::TableSection(const QString& title, const QString& definition, QStringList columns, QWidget* parent)
-    : QWidget(parent),
-      m_model(std::move(columns)),
-      m_view(new QTableView(this)),
-      m_empty(new QLabel(this)) {
+    : QWidget(parent), m_model(std::move(columns)), m_view(new QTableView(this)), m_empty(new QLabel(this)) {
   auto* heading = new QLabel(title, this);
   QFont bold = heading->font();
   bold.setBold(true);
@@ -30,6 +27,7 @@ TableSection::TableSection(const QString& title, const QString& definition, QStr
   m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
   m_view->setEditTriggers(QAbstractItemView::NoEditTriggers);
   m_view->verticalHeader()->hide();
+  m_view->horizontalHeader()->setHighlightSections(false);
   // So many rows tell how wide a column must be; measuring all of a long table would hold up the window.
   m_view->horizontalHeader()->setResizeContentsPrecision(100);
   m_view->verticalHeader()->setDefaultSectionSize(m_view->fontMetrics().height() + 6);

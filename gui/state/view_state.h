@@ -42,8 +42,8 @@ class ViewState : public QObject {
   // The events that a finding is about, beside the selected one.
   [[nodiscard]] const std::vector<timeline::SliceRef>& marked() const { return m_marked; }
 
-  // Shows something on the timeline, wherever the user is: selects the first of the events, marks all of them, and makes
-  // the span the visible and the measured one. Without a span the events alone, without events the span alone.
+  // Shows something on the timeline, wherever the user is: selects the first of the events, marks all of them, and
+  // makes the span the visible and the measured one. Without a span the events alone, without events the span alone.
   void show(std::optional<TimeSpan> span, std::vector<timeline::SliceRef> events);
 
   [[nodiscard]] const std::optional<TimeSpan>& measured() const { return m_measured; }

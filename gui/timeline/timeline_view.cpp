@@ -79,7 +79,7 @@ double TimelineView::gutterWidth() const {
   constexpr double kLeast = 60, kBesideLabel = 36;
   const double width = viewport()->width();
   if (m_gutterWidth) return std::clamp(*m_gutterWidth, kLeast, std::max(kLeast, width * 0.6));
-  return std::clamp(m_widestLabel + kBesideLabel, 110.0, std::clamp(width * 0.25, 110.0, 300.0));
+  return std::clamp(m_widestLabel + kBesideLabel, 110.0, std::clamp(width * 0.28, 110.0, 340.0));
 }
 
 bool TimelineView::isOnGutterEdge(QPointF position) const {

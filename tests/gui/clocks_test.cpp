@@ -79,8 +79,8 @@ TEST_F(Clocks, OfHostsWithoutACommonCollectiveCannotBeCompared) {
 void addUntimedMemory(TraceBuilder& builder, int64_t events) {
   const int64_t process = builder.addRank(0), device = builder.addDevice(process);
   for (int64_t i = 0; i < events; ++i)
-    builder.addAllocation({.process = process, .device = device, .startNs = i * 1000, .address = 4096 * (i + 1),
-                           .bytes = 1 << 20});
+    builder.addAllocation(
+        {.process = process, .device = device, .startNs = i * 1000, .address = (i + 1) << 21, .bytes = 1 << 20});
   builder.addDiagnostic(process, "warning", "import", "no_time", events, "the events have no time.");
 }
 
