@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
-#include <unordered_map>
 
 namespace plumb::gui {
 namespace {
@@ -33,14 +32,14 @@ constexpr Place kPlaces[] = {
     {"os_call", TrackKind::kOsCalls, timeline::SliceKind::kOsCall, timeline::SliceKind::kOsCall, 1},
     {"collective", TrackKind::kCollectives, timeline::SliceKind::kCollective, timeline::SliceKind::kStuck, 1}};
 
-// What is looked for on the tracks of one kind: the slice's id, and which texts ask for it.
+// A slice's id that is looked for, where, and which text asks for it.
 struct Wanted {
+  int64_t id;
   const Place* place;
   size_t index;
 };
-using WantedById = std::unordered_multimap<int64_t, Wanted>;
 
-void ask(std::string_view text, size_t index, WantedById& wanted) {
+void ask(std::string_view text, size_t index, std::vector<Wanted>& wanted) {
   const size_t blank = text.find(' ');
   if (blank == std::string_view::npos) return;
   const auto place = std::ranges::find(kPlaces, text.substr(0, blank), &Place::table);
@@ -48,7 +47,7 @@ void ask(std::string_view text, size_t index, WantedById& wanted) {
   int64_t id = 0;
   if (place == std::end(kPlaces) || std::from_chars(text.data() + blank + 1, end, id).ptr != end) return;
   if (id < 0 || id > std::numeric_limits<int64_t>::max() / 2) return;  // the factor must not overflow
-  wanted.emplace(id * place->factor, Wanted{&*place, index});
+  wanted.push_back({id * place->factor, &*place, index});
 }
 
 }  // namespace
@@ -56,23 +55,22 @@ void ask(std::string_view text, size_t index, WantedById& wanted) {
 std::vector<std::optional<SliceRef>> findEvidence(const timeline::Timeline& timeline,
                                                   const std::vector<std::string>& evidence) {
   std::vector<std::optional<SliceRef>> found(evidence.size());
-  WantedById wanted;
+  std::vector<Wanted> wanted;
   for (size_t i = 0; i < evidence.size(); ++i) ask(evidence[i], i, wanted);
   if (wanted.empty()) return found;
+  std::ranges::sort(wanted, {}, &Wanted::id);
   const auto take = [&](const timeline::Track& track, const SliceRef& ref) {
     const timeline::Slice& slice = timeline.slice(ref);
-    const auto [first, last] = wanted.equal_range(slice.id);
-    for (auto it = first; it != last; ++it) {
-      const Place& place = *it->second.place;
+    for (const Wanted& one : std::ranges::equal_range(wanted, slice.id, {}, &Wanted::id)) {
+      const Place& place = *one.place;
       const bool fits = track.kind == place.track && (slice.kind == place.kind || slice.kind == place.otherKind);
-      if (fits && !found[it->second.index]) found[it->second.index] = ref;
+      if (fits && !found[one.index]) found[one.index] = ref;
     }
   };
   for (uint32_t p = 0; p < timeline.processes.size(); ++p) {
     const auto& tracks = timeline.processes[p].tracks;
     for (uint32_t t = 0; t < tracks.size(); ++t) {
-      if (std::ranges::none_of(wanted, [&](const auto& one) { return one.second.place->track == tracks[t].kind; }))
-        continue;
+      if (std::ranges::none_of(wanted, [&](const Wanted& one) { return one.place->track == tracks[t].kind; })) continue;
       for (uint32_t l = 0; l < tracks[t].lanes.size(); ++l) {
         const auto count = static_cast<uint32_t>(tracks[t].lanes[l].slices.size());
         for (uint32_t i = 0; i < count; ++i) take(tracks[t], {p, t, l, i});
