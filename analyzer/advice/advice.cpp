@@ -146,7 +146,9 @@ void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLim
     if (isLimited && !scope.isOutsideSteps) filter = inSteps;
   }
   std::optional<TimeLimit> time;
-  if (!rule.isBuiltIn()) time.emplace(trace.database(), limits.time);
+  constexpr std::chrono::hours kAnyTime{24};
+  if (!rule.isBuiltIn() || limits.goOn)
+    time.emplace(trace.database(), rule.isBuiltIn() ? kAnyTime : limits.time, limits.goOn);
   if (const Status fits = checkRequest(report.value(), {filter, {}}); !fits.ok()) {
     return abstain(fits.error().message, false);
   }
@@ -160,7 +162,7 @@ void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLim
   while (row.next()) {
     if (const std::string why = reader.whyNot(); !why.empty()) reason = why;
     if (auto one = reader.read()) found.push_back(std::move(*one));
-    if (time && found.size() > limits.findings) {
+    if (!rule.isBuiltIn() && found.size() > limits.findings) {
       return abstain(fmt::format("it ({}) gives more than {} findings", rule.origin, limits.findings), true);
     }
   }
@@ -254,7 +256,25 @@ size_t countProcesses(const std::vector<DeviceBreakdown>& devices) {
   return processes.size();
 }
 
+// The longest span of a device of those that the finding is about.
+std::optional<Duration> spanOf(const Trace& trace, const Finding& finding,
+                               const std::vector<DeviceBreakdown>& devices) {
+  std::optional<Duration> longest;
+  for (const DeviceBreakdown& device : devices) {
+    if (finding.rank && device.rank != finding.rank) continue;
+    const Process* process = trace.process(device.process);
+    if (!finding.rank && finding.pid && process && process->pid != *finding.pid) continue;
+    if (device.whole.span > longest.value_or(Duration())) longest = device.whole.span;
+  }
+  return longest;
+}
+
 }  // namespace
+
+std::optional<double> Finding::share() const {
+  if (!gain || !span) return std::nullopt;
+  return std::min(1.0, static_cast<double>(gain->ns()) / static_cast<double>(span->ns()));
+}
 
 Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std::string>& userFolders,
                       const RuleLimits& limits) {
@@ -281,10 +301,18 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
     if (!rule.threshold.empty()) advice.thresholds.emplace(rule.title, rule.threshold);
   }
   for (const Scope& scope : scopes) {
-    for (const RuleFile& rule : rules.value()) apply(trace, rule, scope, limits, advice);
+    for (const RuleFile& rule : rules.value()) {
+      apply(trace, rule, scope, limits, advice);
+      if (limits.goOn && !limits.goOn()) return Error{"Looking for advice was stopped."};
+    }
   }
   auto devices = breakDown(trace, filter);
   if (!devices.ok()) return devices.error();
+  auto inSteps = advice.steps ? breakDown(trace, within(filter, advice.steps->start, advice.steps->end)) : devices;
+  if (!inSteps.ok()) return inSteps.error();
+  for (Finding& one : advice.findings) {
+    one.span = spanOf(trace, one, one.isOutsideSteps ? devices.value() : inSteps.value());
+  }
   advice.smallBelow = smallGain(devices.value());
   advice.findings = foldSame(groupFindings(std::move(advice.findings), countProcesses(devices.value())));
   std::erase_if(advice.quiet, [&](const std::string& title) {

@@ -5,6 +5,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,6 +34,11 @@ struct Finding {
   std::vector<std::string> evidence;  // "kernel 17", "api_call 4": rows of the trace's tables
   std::string range;                  // the range of the code that it is about, for --range; "": none
   bool isOutsideSteps = false;        // set-up or wind-down: once per run, not in every step
+  // What the gain is a part of: the span of the rank's device (the longest, of all without a rank) in the steps where
+  // they are looked at apart, else in the part that was asked for, and outside the steps in the whole run. None: the
+  // rank's devices did nothing.
+  std::optional<Duration> span;
+  [[nodiscard]] std::optional<double> share() const;  // gain / span; at most 1
 };
 
 struct Abstention {
@@ -55,6 +61,7 @@ struct Advice {
 struct RuleLimits {
   std::chrono::milliseconds time{60'000};
   size_t findings = 1000;
+  std::function<bool()> goOn = {};  // asked now and then, also of our rules; false ends advise() with an error
 };
 
 // The tables of the analyses and reports must be registered. A rule that cannot be used (rule_file.h), or that takes no

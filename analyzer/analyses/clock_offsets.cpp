@@ -67,7 +67,42 @@ void nameUnknown(const Trace& trace, std::vector<ClockOffset>& clocks) {
 // The member of each host that says most: the one with the shortest kernel.
 using Shortest = std::unordered_map<size_t, const CollectiveMember*>;
 
+std::string basisOfReference(const ClockOffset& clock) {
+  const size_t count = clock.processes.size();
+  if (clock.isHostKnown || count < 2) return "the reference";
+  if (clock.isOneSession && clock.impossibleCount == 0) return "the reference; one session on one machine";
+  std::string basis =
+      clock.agreement
+          ? "the reference; hosts not known: taken as one clock, as collectives' ends allow it"
+          : fmt::format(
+                "the reference; hosts not known: cannot say whether the clocks agree, because {} of {} processes "
+                "share no collective with the first that would show it",
+                clock.uncheckedCount, count);
+  if (clock.impossibleCount > 0) {
+    basis += fmt::format("; {} collectives end on a rank before another has arrived", clock.impossibleCount);
+  }
+  return basis;
+}
+
 }  // namespace
+
+std::optional<Duration> clockBound(const std::vector<ClockOffset>& clocks, size_t index) {
+  const ClockOffset& clock = clocks[index];
+  const bool isTaken = index == 0 && !clock.isHostKnown && clock.processes.size() > 1;
+  return isTaken ? clock.agreement : clock.error;
+}
+
+std::string clockBasis(const std::vector<ClockOffset>& clocks, size_t index) {
+  const ClockOffset& clock = clocks[index];
+  if (index == 0) return basisOfReference(clock);
+  if (!clock.offset) return "cannot say: no collective joins the hosts";
+  std::string basis =
+      clock.isBound ? "bound by collectives' ends" : "spread of collectives' ends: no constant offset fits them all";
+  if (clock.isHostKnown) return basis;
+  return basis + (clocks[0].isHostKnown
+                      ? "; host not known"
+                      : "; hosts not known, but apart: collectives end before a rank on the other has arrived");
+}
 
 void combineObservations(std::vector<OffsetObservation> observations, ClockOffset& clock) {
   clock.instanceCount = static_cast<int64_t>(observations.size());

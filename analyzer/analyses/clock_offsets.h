@@ -6,6 +6,8 @@
 // whatever the clocks say. The offset is the median of e_host - e_reference; the error is its distance to the farther
 // of the tightest bounds. One host has offset and error zero.
 #pragma once
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "analyzer/analyses/collectives.h"
@@ -19,6 +21,12 @@ namespace plumb {
 
 // From these instances, whose members' clocks are set.
 void estimateClockOffsets(std::vector<ClockOffset>& clocks, const std::vector<CollectiveInstance>& instances);
+
+// What the offset is certain within: its error, or of the reference, where several processes are taken as being of one
+// clock, what they agree by; none: not known.
+[[nodiscard]] std::optional<Duration> clockBound(const std::vector<ClockOffset>& clocks, size_t index);
+// How the offset of a clock and its bound were found, for the user; without a full stop.
+[[nodiscard]] std::string clockBasis(const std::vector<ClockOffset>& clocks, size_t index);
 
 // What one collective says of a host's clock: the difference of the ends, and the bounds above. Pure.
 struct OffsetObservation {

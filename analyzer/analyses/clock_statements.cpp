@@ -48,28 +48,16 @@ std::string compared(const Trace& trace, const ClockOffset& clock, const ClockOf
 
 }  // namespace
 
-Result<bool> isOneSession(Trace& trace) {
-  // An export of Nsight Systems; of other sources each process is a file.
-  auto rows = trace.query(
-      "SELECT 1 FROM main.meta WHERE key = 'imported_from' AND value LIKE '%.sqlite' AND instr(value, ' ') = 0");
-  if (!rows.ok()) return rows.error();
-  const bool isOne = rows.value().next();
-  if (const Status status = rows.value().status(); !status.ok()) return status.error();
-  return isOne;
-}
-
 Result<std::vector<ClockStatement>> sayClocks(Trace& trace, const std::vector<ClockOffset>& clocks) {
   std::vector<ClockStatement> result;
   if (trace.processes().size() < 2) return result;
-  const auto isOne = isOneSession(trace);
-  if (!isOne.ok()) return isOne.error();
   for (size_t i = 0; i < clocks.size(); ++i) {
     const ClockOffset& clock = clocks[i];
     if (i > 0) {
       result.push_back({clock.offset ? ClockState::Corrected : ClockState::Apart, clock.processes,
                         compared(trace, clock, clocks[0])});
     }
-    if (!clock.isHostKnown && clock.processes.size() > 1 && clock.uncheckedCount > 0 && !isOne.value()) {
+    if (!clock.isHostKnown && clock.processes.size() > 1 && clock.uncheckedCount > 0 && !clock.isOneSession) {
       result.push_back({ClockState::Unchecked, clock.processes,
                         fmt::format("Cannot say whether the clocks of {} agree, because the trace does not name their "
                                     "hosts, and {} of them share no collective with the first that would show it: "

@@ -21,9 +21,6 @@ struct ClockStatement {
   std::string message;  // one sentence
 };
 
-// All processes were recorded by one session on one machine, whatever it is called: of one clock.
-[[nodiscard]] Result<bool> isOneSession(Trace& trace);
-
 // Empty when all processes are of one clock that nothing contradicts.
 [[nodiscard]] Result<std::vector<ClockStatement>> sayClocks(Trace& trace, const std::vector<ClockOffset>& clocks);
 

@@ -275,6 +275,17 @@ class Matching {
   std::vector<GroupSums*> m_groupOfInstance;
 };
 
+// Whether one session on one machine recorded all processes: an export of Nsight Systems; of other sources each
+// process is a file.
+Result<bool> isOneSession(Trace& trace) {
+  auto rows = trace.query(
+      "SELECT 1 FROM main.meta WHERE key = 'imported_from' AND value LIKE '%.sqlite' AND instr(value, ' ') = 0");
+  if (!rows.ok()) return rows.error();
+  const bool isOne = rows.value().next();
+  if (const Status status = rows.value().status(); !status.ok()) return status.error();
+  return isOne;
+}
+
 }  // namespace
 
 BusFactor busFactorOf(std::string_view operation, int64_t n) {
@@ -309,6 +320,9 @@ Result<CollectiveAnalysis> analyzeCollectives(Trace& trace, const Filter& filter
   for (const Record& record : records) matching.add(record);
   for (CollectiveInstance& instance : result.instances) sortByRank(instance);
   result.clocks = findClocks(trace, result.instances);
+  const auto isOne = isOneSession(trace);
+  if (!isOne.ok()) return isOne.error();
+  for (ClockOffset& clock : result.clocks) clock.isOneSession = isOne.value();
   estimateClockOffsets(result.clocks, result.instances);
   std::vector<std::optional<Duration>> corrections;  // by clock; none: it cannot be compared
   for (const ClockOffset& clock : result.clocks) corrections.push_back(correctionOf(clock));

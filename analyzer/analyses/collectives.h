@@ -31,6 +31,7 @@ struct ClockOffset {
   int64_t instanceCount = 0;  // collectives that joined the host to the reference
 
   bool isHostKnown = true;
+  bool isOneSession = false;  // recorded by one session on one machine, whatever that is called: of one clock
   // Of a host that is not known: its processes' clocks are apart by at most this (none: they share no collective that
   // says it), and how many of its processes are in it without a collective that says so.
   std::optional<Duration> agreement;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "analyzer/analyses/clock_offsets.h"
-#include "analyzer/analyses/clock_statements.h"
 #include "analyzer/analyses/collective_references.h"
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/communication_matrix.h"
@@ -206,32 +205,6 @@ bool isClockOfRank(const Trace& trace, const ClockOffset& clock, std::optional<i
          std::ranges::any_of(clock.processes, [&](ProcessId process) { return trace.process(process)->rank == rank; });
 }
 
-std::string basisOfReference(const ClockOffset& clock) {
-  const size_t count = clock.processes.size();
-  if (clock.isHostKnown || count < 2) return "the reference";
-  std::string basis =
-      clock.agreement
-          ? "the reference; hosts not known: taken as one clock, as collectives' ends allow it"
-          : fmt::format(
-                "the reference; hosts not known: cannot say whether the clocks agree, because {} of {} processes "
-                "share no collective with the first that would show it",
-                clock.uncheckedCount, count);
-  if (clock.impossibleCount > 0) {
-    basis += fmt::format("; {} collectives end on a rank before another has arrived", clock.impossibleCount);
-  }
-  return basis;
-}
-
-std::string basisOf(const ClockOffset& clock, const ClockOffset& reference) {
-  if (!clock.offset) return "cannot say: no collective joins the hosts";
-  std::string basis =
-      clock.isBound ? "bound by collectives' ends" : "spread of collectives' ends: no constant offset fits them all";
-  if (clock.isHostKnown) return basis;
-  return basis + (reference.isHostKnown
-                      ? "; host not known"
-                      : "; hosts not known, but apart: collectives end before a rank on the other has arrived");
-}
-
 // From the collectives inside the filter; of a rank that of its host.
 AnalysisRows clockRows(Trace& trace, const Filter& filter) {
   Filter times = filter;
@@ -243,20 +216,12 @@ AnalysisRows clockRows(Trace& trace, const Filter& filter) {
   std::vector<ClockOffset> clocks = std::move(analysis.value().clocks);
   for (ClockOffset& clock : clocks) clock.offset = clock.error = std::nullopt;
   estimateClockOffsets(clocks, instances);
-  const auto isOne = isOneSession(trace);
-  if (!isOne.ok()) return isOne.error();
   std::vector<CellRow> rows;
   for (size_t i = 0; i < clocks.size(); ++i) {
     const ClockOffset& clock = clocks[i];
     if (!isClockOfRank(trace, clock, filter.rank)) continue;
-    // Processes that are taken as one clock: it is the reference, within what they agree by.
-    const bool isTaken = i == 0 && !clock.isHostKnown && clock.processes.size() > 1;
-    rows.push_back(
-        {clock.host, clocks[0].host, static_cast<int64_t>(clock.processes.size()), cell(clock.offset),
-         cell(isTaken ? clock.agreement : clock.error), clock.instanceCount,
-         textCell(i == 0 && isOne.value() && clock.impossibleCount == 0 ? "the reference; one session on one machine"
-                  : i == 0                                              ? basisOfReference(clock)
-                                                                        : basisOf(clock, clocks[0]))});
+    rows.push_back({clock.host, clocks[0].host, static_cast<int64_t>(clock.processes.size()), cell(clock.offset),
+                    cell(clockBound(clocks, i)), clock.instanceCount, textCell(clockBasis(clocks, i))});
   }
   return rows;
 }

@@ -43,6 +43,13 @@ std::string durationText(int64_t ns) {
   return text.data();
 }
 
+// "loader (4242)"; a name that ends with the number already stays as it is.
+std::string nameWithNumber(std::string name, int64_t tid) {
+  while (name.ends_with(' ')) name.pop_back();
+  const std::string number = std::to_string(tid);
+  return name.ends_with(" " + number) ? name : name + " (" + number + ")";
+}
+
 class Loader {
  public:
   Loader(Trace& trace, const Progress& progress) : m_trace(trace), m_progress(progress) {}
@@ -171,7 +178,7 @@ class Loader {
     if (draft.label.empty()) {
       draft.label = isMain ? "main thread" : "thread " + std::to_string(tid);
       const bool isNamed = found != m_threads.end() && found->second->name.find_first_not_of(' ') != std::string::npos;
-      if (!isMain && isNamed) draft.label = found->second->name + " (" + std::to_string(tid) + ")";
+      if (!isMain && isNamed) draft.label = nameWithNumber(found->second->name, tid);
       draft.label += kind == TrackKind::kRanges    ? " · ranges"
                      : kind == TrackKind::kOsCalls ? " · operating system"
                                                    : " · CUDA API";

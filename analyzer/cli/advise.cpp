@@ -39,6 +39,7 @@ json objectOf(const Finding& finding) {
                 {"ranks", finding.ranks},
                 {"gain_ns", nullptr},
                 {"least_gain_ns", nullptr},
+                {"span_ns", nullptr},
                 {"start_ns", nullptr},
                 {"end_ns", nullptr},
                 {"evidence", json::array()},
@@ -47,6 +48,7 @@ json objectOf(const Finding& finding) {
   if (finding.pid) entry["pid"] = *finding.pid;
   if (finding.gain) entry["gain_ns"] = finding.gain->ns();
   if (finding.leastGain) entry["least_gain_ns"] = finding.leastGain->ns();
+  if (finding.span) entry["span_ns"] = finding.span->ns();
   if (finding.where) {
     entry["start_ns"] = finding.where->start.ns();
     entry["end_ns"] = finding.where->end.ns();
@@ -111,7 +113,11 @@ Status printAdviceAsRows(Database& database, const Advice& advice, Format format
 
 std::string gainText(const Finding& finding) {
   if (!finding.gain) return finding.arithmetic.empty() ? "not estimated" : finding.arithmetic;
-  std::string text = fmt::format("up to {} ({})", formatDuration(*finding.gain), finding.arithmetic);
+  const auto share = finding.share();
+  const char* whole = finding.isOutsideSteps ? "the device's span in the whole run" : "the device's span";
+  std::string text = fmt::format("up to {}{} ({})", formatDuration(*finding.gain),
+                                 share ? fmt::format(", {} of {}", formatPercent(*share * 100), whole) : std::string(),
+                                 finding.arithmetic);
   if (finding.leastGain && finding.rank) {
     text += fmt::format("; of the other ranks {} or more; numbers are of rank {}", formatDuration(*finding.leastGain),
                         *finding.rank);

@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace plumb {
 
-TimeLimit::TimeLimit(Database& database, std::chrono::milliseconds limit)
+TimeLimit::TimeLimit(Database& database, std::chrono::milliseconds limit, std::function<bool()> goOn)
     : m_database(database), m_limit(limit), m_isOver(std::make_shared<bool>(false)) {
   const auto end = std::chrono::steady_clock::now() + limit;
-  m_database.whileReading([&database, end, isOver = m_isOver] {
-    if (std::chrono::steady_clock::now() < end) return;
-    *isOver = true;
+  m_database.whileReading([&database, end, goOn = std::move(goOn), isOver = m_isOver] {
+    const bool isInTime = std::chrono::steady_clock::now() < end;
+    if (isInTime && (!goOn || goOn())) return;
+    *isOver = !isInTime;
     database.interrupt();
   });
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stops statements that run too long, for those that somebody else wrote.
+// Stops statements that run too long, for those that somebody else wrote, or that nobody waits for any more.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -9,10 +10,11 @@
 
 namespace plumb {
 
-// Statements that run while it lives end with an error once the time is up. It takes the database's whileReading().
+// Statements that run while it lives end with an error once the time is up, or when goOn (empty: always) says false. It
+// takes the database's whileReading().
 class TimeLimit {
  public:
-  TimeLimit(Database& database, std::chrono::milliseconds limit);
+  TimeLimit(Database& database, std::chrono::milliseconds limit, std::function<bool()> goOn = {});
   ~TimeLimit();
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;

@@ -27,6 +27,7 @@
 #include <map>
 
 #include "gui/pages/absence.h"
+#include "gui/pages/advice_page.h"
 #include "gui/pages/collectives_page.h"
 #include "gui/pages/health_page.h"
 #include "gui/pages/memory_page.h"
@@ -47,7 +48,8 @@ MainWindow::MainWindow(QWidget* parent)
       m_memoryPage(new MemoryPage(m_state, this)),
       m_rooflinePage(new RooflinePage(m_state, this)),
       m_summaryPage(new SummaryPage(m_state, this)),
-      m_collectivesPage(new CollectivesPage(this)),
+      m_collectivesPage(new CollectivesPage(m_state, this)),
+      m_advicePage(new AdvicePage(m_state, this)),
       m_healthPage(new HealthPage(this)) {
   m_message->setTextFormat(Qt::PlainText);
   m_message->setAlignment(Qt::AlignCenter);
@@ -58,6 +60,7 @@ MainWindow::MainWindow(QWidget* parent)
   m_tabs->addTab(m_rooflinePage, tr("&Roofline"));
   m_tabs->addTab(m_summaryPage, tr("S&ummary"));
   m_tabs->addTab(m_collectivesPage, tr("C&ollectives"));
+  m_tabs->addTab(m_advicePage, tr("&Advice"));
   m_tabs->addTab(m_healthPage, tr("Re&cording"));
   m_tabs->setDocumentMode(true);
   m_stack->addWidget(m_message);
@@ -81,12 +84,11 @@ MainWindow::~MainWindow() = default;
 
 void MainWindow::connectPages() {
   connect(&m_state, &ViewState::measuredChanged, this, &MainWindow::updateMeasure);
-  connect(m_summaryPage, &SummaryPage::timelineRequested, this, [this] { m_tabs->setCurrentWidget(m_timelinePage); });
-  connect(m_collectivesPage, &CollectivesPage::revealRequested, this, [this](const timeline::SliceRef& slice) {
+  connect(&m_state, &ViewState::shown, this, [this] {
     m_tabs->setCurrentWidget(m_timelinePage);
-    m_state.select(slice);
-    m_timelinePage->view().reveal(slice);
+    m_timelinePage->view().setFocus();
   });
+  connect(m_advicePage, &AdvicePage::ready, this, &MainWindow::nameAdviceTab);
   connect(&m_timelinePage->view(), &TimelineView::commandRequested, this, &MainWindow::run);
 }
 
@@ -158,11 +160,44 @@ void MainWindow::run(Command command) {
       return m_timelinePage->findNext(1);
     case Command::kFindPrevious:
       return m_timelinePage->findNext(-1);
+    case Command::kShowFinding:
+      return m_advicePage->showInTimeline();
+    case Command::kCopyFinding:
+      return m_advicePage->copyAsText();
+    case Command::kCopyFindingAsMarkdown:
+      return m_advicePage->copyAsMarkdown();
+    case Command::kTimelinePage:
+    case Command::kMemoryPage:
+    case Command::kRooflinePage:
+    case Command::kSummaryPage:
+    case Command::kCollectivesPage:
+    case Command::kAdvicePage:
+    case Command::kRecordingPage:
+      return showPage(command);
     case Command::kHelp:
       return showHelp();
     default:
       m_timelinePage->view().run(command);
   }
+}
+
+void MainWindow::showPage(Command command) {
+  const std::pair<Command, QWidget*> pages[] = {
+      {Command::kTimelinePage, m_timelinePage},       {Command::kMemoryPage, m_memoryPage},
+      {Command::kRooflinePage, m_rooflinePage},       {Command::kSummaryPage, m_summaryPage},
+      {Command::kCollectivesPage, m_collectivesPage}, {Command::kAdvicePage, m_advicePage},
+      {Command::kRecordingPage, m_healthPage}};
+  for (const auto& [id, page] : pages) {
+    if (id != command) continue;
+    m_tabs->setCurrentWidget(page);
+    page->setFocus();
+  }
+}
+
+void MainWindow::nameAdviceTab() {
+  const auto& advice = m_advicePage->advice();
+  const size_t count = advice ? advice->findings.size() : 0;
+  m_tabs->setTabText(m_tabs->indexOf(m_advicePage), count > 0 ? tr("&Advice (%1)").arg(count) : tr("&Advice"));
 }
 
 void MainWindow::askForStep() {
@@ -262,6 +297,7 @@ void MainWindow::setPages(const std::shared_ptr<const TraceData>& trace) {
   m_rooflinePage->setData(trace);
   m_summaryPage->setData(trace);
   m_collectivesPage->setData(trace);
+  m_advicePage->setData(trace);
   m_healthPage->setData(trace);
 }
 
@@ -304,12 +340,14 @@ void MainWindow::showFirst(const TraceData& trace) {
 void MainWindow::showFacts(const TraceData& trace) {
   const auto errors = std::count_if(trace.diagnostics.begin(), trace.diagnostics.end(),
                                     [](const Diagnostic& d) { return d.severity != "info"; });
-  m_tabs->setTabText(m_tabs->indexOf(m_healthPage),
-                     errors > 0 ? tr("Re&cording (%1 warnings)").arg(errors) : tr("Re&cording"));
+  m_tabs->setTabText(m_tabs->indexOf(m_healthPage), errors == 0   ? tr("Re&cording")
+                                                    : errors == 1 ? tr("Re&cording (1 warning)")
+                                                                  : tr("Re&cording (%1 warnings)").arg(errors));
   const auto stuck = trace.stuck.collectives.size();
   m_tabs->setTabText(m_tabs->indexOf(m_collectivesPage),
                      stuck > 0 ? tr("C&ollectives (%1 stuck)").arg(stuck) : tr("C&ollectives"));
-  QString status = tr("%L1 events").arg(trace.timeline->sliceCount);
+  const size_t count = trace.timeline->sliceCount;
+  QString status = count == 1 ? tr("1 event on the timeline") : tr("%L1 events").arg(count);
   if (trace.timeline->softwareDevice) status += tr(" · software device: durations are CPU time");
   if (!trace.info.complete) status += tr(" · the recording is not complete");
   statusBar()->showMessage(status);

@@ -18,6 +18,7 @@ class QTabWidget;
 
 namespace plumb::gui {
 
+class AdvicePage;
 class CollectivesPage;
 class HealthPage;
 class MemoryPage;
@@ -40,6 +41,8 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] RooflinePage& rooflinePage() { return *m_rooflinePage; }
   [[nodiscard]] SummaryPage& summaryPage() { return *m_summaryPage; }
   [[nodiscard]] CollectivesPage& collectivesPage() { return *m_collectivesPage; }
+  [[nodiscard]] AdvicePage& advicePage() { return *m_advicePage; }
+  [[nodiscard]] HealthPage& healthPage() { return *m_healthPage; }
   [[nodiscard]] QTabWidget& tabs() { return *m_tabs; }
   // The note above the pages: that the run did not end as it should; "" when there is none.
   [[nodiscard]] QString note() const;
@@ -68,6 +71,8 @@ class MainWindow : public QMainWindow {
   void setPages(const std::shared_ptr<const TraceData>& trace);
   void showFirst(const TraceData& trace);
   void showFacts(const TraceData& trace);
+  void showPage(Command command);
+  void nameAdviceTab();
   void showHelp();
   void askForStep();
   void showMessage(const QString& message);
@@ -84,6 +89,7 @@ class MainWindow : public QMainWindow {
   RooflinePage* m_rooflinePage;
   SummaryPage* m_summaryPage;
   CollectivesPage* m_collectivesPage;
+  AdvicePage* m_advicePage;
   HealthPage* m_healthPage;
   QFrame* m_note = nullptr;
   QLabel* m_noteLabel = nullptr;

@@ -15,6 +15,7 @@ namespace plumb::gui {
 namespace {
 
 constexpr double kAxisWidth = 78;
+constexpr double kEventNs = 1000;  // apart, in a file without times (import/memory_snapshot.cpp)
 constexpr double kLegendWidth = 236;
 constexpr double kTitleHeight = 24;
 constexpr double kTimeHeight = 40;  // marks and the axis' title
@@ -53,7 +54,10 @@ void paintAxes(QPainter& painter, const MemoryScene& scene) {
   }
   const TimeScale scale = scene.scale();
   const QFontMetricsF metrics(painter.font());
-  for (const Tick& tick : ticks(scale, scene.originNs, 110)) {
+  const auto marks = scene.axis == MemoryAxis::kTime     ? ticks(scale, scene.originNs, 110)
+                     : scene.axis == MemoryAxis::kEvents ? eventTicks(scale, 110)
+                                                         : std::vector<Tick>();
+  for (const Tick& tick : marks) {
     const double x = plot.left() + scale.toPixel(tick.ns);
     painter.setPen(scene.theme.grid.darker(130));
     painter.drawLine(QPointF(x, plot.bottom()), QPointF(x, plot.bottom() + 4));
@@ -65,9 +69,13 @@ void paintAxes(QPainter& painter, const MemoryScene& scene) {
 }
 
 void paintAxisTitle(QPainter& painter, const MemoryScene& scene) {
+  const char* title = scene.axis == MemoryAxis::kTime ? "time since start"
+                      : scene.axis == MemoryAxis::kEvents
+                          ? "number of the allocator's event (this file holds no times)"
+                          : "the state that the file holds (it holds no times and no history)";
   painter.setPen(scene.theme.mutedText);
   painter.drawText(QRectF(scene.plot().left(), scene.plot().bottom() + 22, scene.plot().width(), 18), Qt::AlignCenter,
-                   QStringLiteral("time since start"));
+                   QLatin1String(title));
 }
 
 void paintSteps(QPainter& painter, const MemoryScene& scene) {
@@ -182,9 +190,11 @@ void paintPeak(QPainter& painter, const MemoryScene& scene) {
   if (peak.totalBytes <= 0) return;
   const double x = scene.plot().left() + scene.scale().toPixel(static_cast<double>(peak.time.ns()));
   if (x < scene.plot().left() - 1 || x > scene.plot().right() + 1) return;
-  const QString text = QStringLiteral("peak %1 at %2")
-                           .arg(formatBytes(static_cast<double>(peak.totalBytes)),
-                                formatDuration(static_cast<double>(peak.time.ns()) - scene.originNs));
+  QString text = QStringLiteral("peak %1").arg(formatBytes(static_cast<double>(peak.totalBytes)));
+  if (scene.axis == MemoryAxis::kTime)
+    text += QStringLiteral(" at %1").arg(formatDuration(static_cast<double>(peak.time.ns()) - scene.originNs));
+  else if (scene.axis == MemoryAxis::kEvents)
+    text += QStringLiteral(" at %1").arg(scene.placeOf(static_cast<double>(peak.time.ns()), 1));
   paintTag(painter, scene, QPointF(x, toY(scene, static_cast<double>(peak.totalBytes))), text, scene.theme.marker);
 }
 
@@ -202,9 +212,10 @@ void paintLegend(QPainter& painter, const MemoryScene& scene, const std::vector<
   painter.setFont(bold);
   painter.setPen(scene.theme.text);
   painter.drawText(QRectF(left, y, right - left, line), kLine,
-                   scene.hoverNs ? QStringLiteral("at %1").arg(
-                                       formatTime(*scene.hoverNs - scene.originNs, scene.scale().nsPerPixel()))
-                                 : QStringLiteral("at the peak"));
+                   scene.axis == MemoryAxis::kOneState ? QStringLiteral("held")
+                   : scene.hoverNs
+                       ? QStringLiteral("at %1").arg(scene.placeOf(*scene.hoverNs, scene.scale().nsPerPixel()))
+                       : QStringLiteral("at the peak"));
   painter.setFont(plain);
   y += line;
   const QFontMetricsF metrics(plain);
@@ -249,6 +260,21 @@ QRectF MemoryScene::plot() const {
   return {area.left() + kAxisWidth, area.top() + kTitleHeight,
           std::max(20.0, area.width() - kAxisWidth - (withLegend ? kLegendWidth : 24)),
           std::max(20.0, area.height() - kTitleHeight - kTimeHeight)};
+}
+
+QString MemoryScene::placeOf(double ns, double resolutionNs) const {
+  if (axis == MemoryAxis::kTime) return formatTime(ns - originNs, resolutionNs);
+  return QStringLiteral("event %1").arg(static_cast<qlonglong>(std::floor((ns - originNs) / kEventNs)));
+}
+
+std::vector<Tick> eventTicks(const TimeScale& scale, double minGapPx) {
+  double step = 1;
+  for (int i = 0; step * kEventNs / scale.nsPerPixel() < minGapPx; ++i) step *= i % 3 == 1 ? 2.5 : 2;
+  std::vector<Tick> marks;
+  for (double event = std::ceil(std::max(scale.span().startNs, 0.0) / kEventNs / step) * step;
+       event * kEventNs <= scale.span().endNs; event += step)
+    marks.push_back({event * kEventNs, QString::number(event, 'f', 0)});
+  return marks;
 }
 
 std::optional<TimeSpan> peakSpan(const DeviceMemory& memory, const std::vector<timeline::Step>& steps) {

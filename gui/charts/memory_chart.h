@@ -13,12 +13,21 @@
 
 namespace plumb::gui {
 
+// What the horizontal axis of a memory chart is. A file without times has its events a microsecond apart, in their
+// order.
+enum class MemoryAxis {
+  kTime,
+  kEvents,   // the number of the event, from 0
+  kOneState  // nothing but the state at the end is known
+};
+
 struct MemoryScene {
   const DeviceMemory* memory = nullptr;
   std::optional<int64_t> capacityBytes;  // of the device; none: not known
   std::vector<timeline::Step> steps;     // of this process: marked on the time axis
   TimeSpan span;
   double originNs = 0;
+  MemoryAxis axis = MemoryAxis::kTime;
   double topBytes = 0;  // of the y axis; 0: from the peak. Panels side by side share one
   QRectF area;
   QString title;
@@ -29,7 +38,12 @@ struct MemoryScene {
 
   [[nodiscard]] QRectF plot() const;
   [[nodiscard]] TimeScale scale() const { return {span, plot().width()}; }
+  // "12.5 ms" or "event 17", as the axis counts.
+  [[nodiscard]] QString placeOf(double ns, double resolutionNs) const;
 };
+
+// Whole events at least minGapPx apart.
+[[nodiscard]] std::vector<Tick> eventTicks(const TimeScale& scale, double minGapPx);
 
 // The state at an instant: the last point not after it; null before the first.
 [[nodiscard]] const MemoryPoint* memoryAt(const DeviceMemory& memory, double ns);

@@ -7,6 +7,7 @@
 
 #include "gui/pages/absence.h"
 #include "gui/pages/cells.h"
+#include "gui/pages/clock_text.h"
 #include "gui/timeline/timeline_painter.h"
 
 namespace plumb::gui {
@@ -18,9 +19,11 @@ Cell ranks(const std::vector<int64_t>& list) { return cells::text(toQString(rank
 
 }  // namespace
 
-CollectivesPage::CollectivesPage(QWidget* parent)
+CollectivesPage::CollectivesPage(ViewState& state, QWidget* parent)
     : QWidget(parent),
+      m_state(state),
       m_verdict(new QLabel(this)),
+      m_clockNote(new QLabel(this)),
       m_stuck(new TableSection(
           tr("Stuck collectives"),
           tr("missing: ranks that keep the others waiting; since: when the first that has not ended was called. Double "
@@ -45,7 +48,10 @@ CollectivesPage::CollectivesPage(QWidget* parent)
   splitter->addWidget(m_collectives);
   splitter->setChildrenCollapsible(false);
   auto* layout = new QVBoxLayout(this);
+  m_clockNote->setTextFormat(Qt::PlainText);
+  m_clockNote->setWordWrap(true);
   layout->addWidget(m_verdict);
+  layout->addWidget(m_clockNote);
   layout->addWidget(splitter, 1);
   connect(m_stuck, &TableSection::rowActivated, this, &CollectivesPage::reveal);
 }
@@ -56,9 +62,14 @@ void CollectivesPage::setData(const std::shared_ptr<const TraceData>& trace) {
   const TraceData& shown = trace ? *trace : nothing;
   m_verdict->setVisible(!shown.stuck.collectives.empty());
   m_verdict->setText(stuckSentence(shown));
+  m_clockNote->setText(gui::clockNote(shown));
+  m_clockNote->setVisible(!m_clockNote->text().isEmpty());
   fillStuck(shown);
   fillCollectives(shown);
+  m_stuck->fitHeight();
 }
+
+QString CollectivesPage::clockNote() const { return m_clockNote->text(); }
 
 void CollectivesPage::fillStuck(const TraceData& trace) {
   std::vector<std::vector<Cell>> rows;
@@ -102,7 +113,7 @@ void CollectivesPage::reveal(size_t row) {
   for (const OpenCollective& open : m_data->open) {
     if (open.stuck != row) continue;
     if (const auto slice = timeline::sliceOfCollective(*m_data->timeline, open.id)) {
-      emit revealRequested(*slice);
+      m_state.show(std::nullopt, {*slice});
       return;
     }
   }

@@ -16,22 +16,21 @@ class CollectivesPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit CollectivesPage(QWidget* parent = nullptr);
+  explicit CollectivesPage(ViewState& state, QWidget* parent = nullptr);
   void setData(const std::shared_ptr<const TraceData>& trace);
   [[nodiscard]] TableSection& stuck() { return *m_stuck; }
+  [[nodiscard]] QString clockNote() const;
   [[nodiscard]] TableSection& collectives() { return *m_collectives; }
-
- signals:
-  // A stuck collective that the user wants to see.
-  void revealRequested(const plumb::timeline::SliceRef& slice);
 
  private:
   void fillStuck(const TraceData& trace);
   void fillCollectives(const TraceData& trace);
   void reveal(size_t row);
 
+  ViewState& m_state;
   std::shared_ptr<const TraceData> m_data;
   QLabel* m_verdict;
+  QLabel* m_clockNote;
   TableSection* m_stuck;
   TableSection* m_collectives;
 };

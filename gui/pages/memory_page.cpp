@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QScrollArea>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/pages/absence.h"
 #include "gui/pages/scenes.h"
@@ -46,9 +47,12 @@ void MemoryPage::setData(std::shared_ptr<const TraceData> trace) {
       if (!memory.points.empty()) scenes.push_back(memoryScene(*trace, memory));
     }
   }
-  QString note =
-      tr("Live device allocations by what the program declared them to be. Ctrl+wheel zooms, dragging moves; the time "
-         "span is the timeline's.");
+  const bool isNamed = std::ranges::any_of(scenes, [](const auto& scene) { return scene.memory->hasDeclarations; });
+  QString note = isNamed
+                     ? tr("Live device allocations by what the program declared them to be.")
+                     : tr("Live device allocations by who allocated them, where that is known: the program declared "
+                          "none of its memory.");
+  note += tr(" Ctrl+wheel zooms, dragging moves; the time span is the timeline's.");
   if (trace && !trace->memoryProblem.empty())
     note = toQString(trace->memoryProblem);
   else if (scenes.empty())

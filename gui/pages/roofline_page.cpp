@@ -108,6 +108,7 @@ void RooflinePage::showDevice(int index) {
   m_note->setText(QString::fromUtf8(rule.data(), static_cast<qsizetype>(rule.size())));
   m_points.setRoofline(roofline);
   m_view->setRoofline(&roofline, device && device->isSoftware);
+  m_table->setVisible(!roofline.points.empty());  // the chart says why there are none
   m_table->resizeColumnsToContents();
 }
 

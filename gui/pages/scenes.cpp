@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/pages/scenes.h"
 
+#include <QStringList>
 #include <algorithm>
 
 #include "gui/timeline/timeline_painter.h"
@@ -12,6 +13,25 @@ QString processText(const TraceData& data, ProcessId id) {
     if (process.id == id) return toQString(process.label());
   }
   return QStringLiteral("process %1").arg(id.value());
+}
+
+bool hasTimes(const TraceData& data, ProcessId process) {
+  return std::ranges::none_of(data.diagnostics, [&](const Diagnostic& diagnostic) {
+    return diagnostic.code == "no_time" && diagnostic.lane == "import" &&
+           (!diagnostic.process || diagnostic.process == process);
+  });
+}
+
+QString untimedNote(const TraceData& data) {
+  QStringList without;
+  for (const plumb::Process& process : data.processes) {
+    if (!hasTimes(data, process.id)) without << toQString(process.label());
+  }
+  if (without.isEmpty()) return {};
+  constexpr qsizetype kMostNamed = 4;
+  if (without.size() > kMostNamed) without = without.mid(0, kMostNamed) << QStringLiteral("…");
+  return QStringLiteral("The file holds no times of %1: events stand in their order, a microsecond each.")
+      .arg(without.join(QStringLiteral(", ")));
 }
 
 MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
@@ -26,6 +46,7 @@ MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
     scene.title += QStringLiteral(" · capacity %1").arg(formatBytes(static_cast<double>(device->memoryBytes)));
   }
   if (!memory.hasDeclarations) scene.title += QStringLiteral(" · the program named no memory");
+  if (!hasTimes(data, memory.process)) scene.axis = MemoryAxis::kEvents;
   for (const timeline::Step& step : data.timeline->steps) {
     if (step.processId == memory.process.value()) scene.steps.push_back(step);
   }
@@ -42,6 +63,7 @@ MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
     }
     start = std::min(start, first);
     end = std::max(end, last);
+    if (scene.axis == MemoryAxis::kEvents && first == last) scene.axis = MemoryAxis::kOneState;
   }
   scene.span = {start, std::max(end, start + kShortestSpanNs)};
   return scene;

@@ -9,6 +9,12 @@ namespace plumb::gui {
 // Everything but area, topBytes and what the mouse does; the span is the whole recording.
 [[nodiscard]] MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory);
 
+// False: its events were imported from a file without times (a memory snapshot of an older PyTorch) and stand in their
+// order, a microsecond each.
+[[nodiscard]] bool hasTimes(const TraceData& data, ProcessId process);
+// That, for the user; "" when all have times.
+[[nodiscard]] QString untimedNote(const TraceData& data);
+
 // All that pages show over time: the timeline and, as far as it is computed, memory.
 [[nodiscard]] TimeSpan wholeSpan(const TraceData& data);
 

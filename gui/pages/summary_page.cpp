@@ -65,7 +65,7 @@ SummaryPage::SummaryPage(ViewState& state, QWidget* parent)
   connect(m_steps, &TableSection::rowActivated, this, [this](size_t row) {
     if (row >= m_stepSpans.size()) return;
     m_state.setSpan(m_stepSpans[row]);
-    emit timelineRequested();
+    m_state.show(std::nullopt, {});
   });
 }
 
@@ -76,6 +76,7 @@ void SummaryPage::setData(const std::shared_ptr<const TraceData>& trace) {
   m_problem->setVisible(!shown.summaryProblem.empty());
   fillRanks(shown);
   fillSteps(shown);
+  m_ranks->fitHeight();
 }
 
 void SummaryPage::fillRanks(const TraceData& trace) {

@@ -21,10 +21,6 @@ class SummaryPage : public QWidget {
   [[nodiscard]] TableSection& ranks() { return *m_ranks; }
   [[nodiscard]] TableSection& steps() { return *m_steps; }
 
- signals:
-  // The view state's span is that of a step which the user wants to see.
-  void timelineRequested();
-
  private:
   void fillRanks(const TraceData& trace);
   void fillSteps(const TraceData& trace);

@@ -3,12 +3,12 @@
 #pragma once
 #include <QSortFilterProxyModel>
 #include <QWidget>
+#include <optional>
 #include <vector>
 
 #include "gui/models/table_model.h"
 
 class QLabel;
-class QStackedLayout;
 class QTableView;
 
 namespace plumb::gui {
@@ -24,9 +24,14 @@ class TableSection : public QWidget {
   [[nodiscard]] QTableView& view() { return *m_view; }
   // What stands in place of the table; "" : the table is shown.
   [[nodiscard]] QString emptyText() const;
+  // The row that the user has chosen, in setRows' order.
+  [[nodiscard]] std::optional<size_t> currentRow() const;
+  void setCurrentRow(size_t row);
+  // Takes no more height than its rows need.
+  void fitHeight();
 
  signals:
-  // The row in setRows' order.
+  // By a double click or Enter. The row in setRows' order.
   void rowActivated(size_t row);
 
  private:
@@ -34,7 +39,9 @@ class TableSection : public QWidget {
   QSortFilterProxyModel m_sorted;
   QTableView* m_view;
   QLabel* m_empty;
-  QStackedLayout* m_stack;
 };
+
+// Of a table with its header, all rows and the scroll bar.
+[[nodiscard]] int heightOfRows(const QTableView& table);
 
 }  // namespace plumb::gui

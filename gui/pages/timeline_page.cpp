@@ -12,6 +12,8 @@
 #include <climits>
 
 #include "gui/pages/absence.h"
+#include "gui/pages/clock_text.h"
+#include "gui/pages/scenes.h"
 #include "gui/state/commands.h"
 
 namespace plumb::gui {
@@ -21,10 +23,13 @@ TimelinePage::TimelinePage(ViewState& state, QWidget* parent)
       m_state(state),
       m_searchBox(new QLineEdit(this)),
       m_searchLabel(new QLabel(this)),
+      m_clockNote(new QLabel(this)),
       m_stepBox(new QSpinBox(this)),
       m_view(new TimelineView(state, this)),
       m_legend(new LegendBar(this)),
       m_details(new DetailsPane(state, this)) {
+  m_clockNote->setTextFormat(Qt::PlainText);
+  m_clockNote->setWordWrap(true);
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(m_view);
   splitter->addWidget(m_details);
@@ -33,6 +38,7 @@ TimelinePage::TimelinePage(ViewState& state, QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(6, 6, 6, 0);
   layout->addLayout(makeBar());
+  layout->addWidget(m_clockNote);
   layout->addWidget(splitter, 1);
   layout->addWidget(m_legend);
 
@@ -80,6 +86,8 @@ void TimelinePage::setData(std::shared_ptr<const TraceData> trace) {
   m_data = std::move(trace);
   m_steps = m_data ? stepSpans(*m_data) : std::vector<StepSpan>{};
   showSteps();
+  m_clockNote->setText(m_data ? gui::clockNote(*m_data) + untimedNote(*m_data) : QString());
+  m_clockNote->setVisible(!m_clockNote->text().isEmpty());
   m_details->setData(m_data);
   if (isSame) return;
   m_view->setEmptyText(m_data ? whyNoTimeline(*m_data) : QString());
@@ -134,6 +142,8 @@ void TimelinePage::searchChanged() {
     m_searchLabel->setText(m_found.count == 0 ? tr("no match") : tr("%L1 matches").arg(m_found.count));
   }
 }
+
+QString TimelinePage::clockNote() const { return m_clockNote->text(); }
 
 QString TimelinePage::searchText() const { return m_searchLabel->text(); }
 

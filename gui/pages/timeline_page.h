@@ -36,6 +36,8 @@ class TimelinePage : public QWidget {
   // From the step in the middle of the view.
   void moveByStep(int direction);
   [[nodiscard]] QString searchText() const;
+  // That the ranks' times cannot be compared as they stand; "" when they can.
+  [[nodiscard]] QString clockNote() const;
 
  private:
   QHBoxLayout* makeBar();
@@ -49,6 +51,7 @@ class TimelinePage : public QWidget {
   std::vector<StepSpan> m_steps;
   QLineEdit* m_searchBox;
   QLabel* m_searchLabel;
+  QLabel* m_clockNote;
   QSpinBox* m_stepBox;
   TimelineView* m_view;
   LegendBar* m_legend;

@@ -35,6 +35,16 @@ enum class Command {
   kFind,
   kFindNext,
   kFindPrevious,
+  kTimelinePage,
+  kMemoryPage,
+  kRooflinePage,
+  kSummaryPage,
+  kCollectivesPage,
+  kAdvicePage,
+  kRecordingPage,
+  kShowFinding,
+  kCopyFinding,
+  kCopyFindingAsMarkdown,
   kHelp
 };
 

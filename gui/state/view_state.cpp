@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/state/view_state.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace plumb::gui {
 
 void ViewState::reset(TimeSpan limits, TimeSpan initial) {
@@ -9,11 +12,14 @@ void ViewState::reset(TimeSpan limits, TimeSpan initial) {
   m_past.clear();
   m_future.clear();
   m_selection.reset();
+  m_marked.clear();
   m_measured.reset();
+  m_filter = {};
   m_search.clear();
   m_process = 0;
   emit searchChanged();
   emit processChanged();
+  emit filterChanged();
   emit selectionChanged();
   emit measuredChanged();
   emit spanChanged();
@@ -57,8 +63,22 @@ void ViewState::redo() {
 
 void ViewState::select(std::optional<timeline::SliceRef> slice) {
   if (slice == m_selection) return;
+  // Whoever selects something else has left the finding.
+  if (!slice || std::ranges::find(m_marked, *slice) == m_marked.end()) m_marked.clear();
   m_selection = slice;
   emit selectionChanged();
+}
+
+void ViewState::show(std::optional<TimeSpan> span, std::vector<timeline::SliceRef> events) {
+  m_marked = std::move(events);
+  m_selection = m_marked.empty() ? std::nullopt : std::optional(m_marked.front());
+  emit selectionChanged();
+  if (span) {
+    measure(span);
+    const double margin = std::max(span->length() * 0.1, kShortestSpanNs);
+    setSpan({span->startNs - margin, span->endNs + margin});
+  }
+  emit shown();
 }
 
 void ViewState::measure(std::optional<TimeSpan> span) {
@@ -77,6 +97,12 @@ void ViewState::setProcess(int process) {
   if (process == m_process) return;
   m_process = process;
   emit processChanged();
+}
+
+void ViewState::setFilter(const Filter& filter) {
+  if (filter == m_filter) return;
+  m_filter = filter;
+  emit filterChanged();
 }
 
 }  // namespace plumb::gui

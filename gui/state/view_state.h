@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one owner of what the user looks at: visible time span with its history, selection, measured span, search text.
-// Pages meet only here. Lives on the window's thread.
+// The one owner of what the user looks at: visible time span with its history, selection, measured span, search text,
+// filter. Pages meet only here. Lives on the window's thread.
 #pragma once
 #include <QObject>
 #include <QString>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/analyses/timeline_data.h"
+#include "analyzer/trace/filter.h"
 #include "gui/timeline/time_scale.h"
 
 namespace plumb::gui {
@@ -38,6 +39,13 @@ class ViewState : public QObject {
   [[nodiscard]] const std::optional<timeline::SliceRef>& selection() const { return m_selection; }
   void select(std::optional<timeline::SliceRef> slice);
 
+  // The events that a finding is about, beside the selected one.
+  [[nodiscard]] const std::vector<timeline::SliceRef>& marked() const { return m_marked; }
+
+  // Shows something on the timeline, wherever the user is: selects the first of the events, marks all of them, and
+  // makes the span the visible and the measured one. Without a span the events alone, without events the span alone.
+  void show(std::optional<TimeSpan> span, std::vector<timeline::SliceRef> events);
+
   [[nodiscard]] const std::optional<TimeSpan>& measured() const { return m_measured; }
   void measure(std::optional<TimeSpan> span);
 
@@ -48,12 +56,19 @@ class ViewState : public QObject {
   [[nodiscard]] int process() const { return m_process; }
   void setProcess(int process);
 
+  // What pages that ask the trace anew are limited to.
+  [[nodiscard]] const Filter& filter() const { return m_filter; }
+  void setFilter(const Filter& filter);
+
  signals:
   void spanChanged();
   void selectionChanged();
   void measuredChanged();
   void searchChanged();
   void processChanged();
+  void filterChanged();
+  // By show(), after all else has changed.
+  void shown();
 
  private:
   static constexpr size_t kHistoryLimit = 200;
@@ -63,7 +78,9 @@ class ViewState : public QObject {
   std::vector<TimeSpan> m_past;
   std::vector<TimeSpan> m_future;
   std::optional<timeline::SliceRef> m_selection;
+  std::vector<timeline::SliceRef> m_marked;
   std::optional<TimeSpan> m_measured;
+  Filter m_filter;
   QString m_search;
   int m_process = 0;
 };

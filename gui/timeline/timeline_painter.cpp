@@ -211,6 +211,9 @@ void paintMarks(QPainter& painter, const TimelineScene& scene) {
   painter.save();
   painter.setClipRect(scene.plot());
   if (scene.hovered && scene.hovered != scene.selected) outline(painter, scene, *scene.hovered, scene.theme.text, 1);
+  if (scene.marked) {
+    for (const SliceRef& ref : *scene.marked) outline(painter, scene, ref, scene.theme.accent, 2);
+  }
   if (scene.selected) {
     constexpr size_t kMostArrows = 64;  // a graph launch can have thousands of nodes
     const auto linked = timeline::linkedSlices(*scene.timeline, *scene.selected);

@@ -27,6 +27,7 @@ struct TimelineScene {
   Theme theme = Theme::light();
   std::optional<timeline::SliceRef> selected;
   std::optional<timeline::SliceRef> hovered;
+  const std::vector<timeline::SliceRef>* marked = nullptr;  // outlined like the selected one; null: none
   std::optional<TimeSpan> measured;
   bool foldable = true;  // false: a picture, where nothing can be clicked
   QString emptyText;     // what stands in the plot of a timeline without slices

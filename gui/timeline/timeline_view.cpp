@@ -33,6 +33,9 @@ TimelineView::TimelineView(ViewState& state, QWidget* parent)
   connect(&state, &ViewState::spanChanged, this, repaint);
   connect(&state, &ViewState::selectionChanged, this, repaint);
   connect(&state, &ViewState::measuredChanged, this, repaint);
+  connect(&state, &ViewState::shown, this, [this] {
+    if (m_state.selection()) reveal(*m_state.selection());
+  });
   connect(verticalScrollBar(), &QScrollBar::valueChanged, this, repaint);
 }
 
@@ -76,7 +79,7 @@ double TimelineView::gutterWidth() const {
   constexpr double kLeast = 60, kBesideLabel = 36;
   const double width = viewport()->width();
   if (m_gutterWidth) return std::clamp(*m_gutterWidth, kLeast, std::max(kLeast, width * 0.6));
-  return std::clamp(m_widestLabel + kBesideLabel, 110.0, std::clamp(width * 0.25, 110.0, 300.0));
+  return std::clamp(m_widestLabel + kBesideLabel, 110.0, std::clamp(width * 0.28, 110.0, 340.0));
 }
 
 bool TimelineView::isOnGutterEdge(QPointF position) const {
@@ -100,6 +103,7 @@ TimelineScene TimelineView::scene() const {
   scene.theme = m_theme;
   scene.selected = m_state.selection();
   scene.hovered = m_hovered;
+  scene.marked = &m_state.marked();
   scene.measured = m_state.measured();
   scene.matches = m_matches.empty() ? nullptr : &m_matches;
   return scene;

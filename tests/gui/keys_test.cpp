@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people who know other timelines try first.
+#include <QDialog>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMenuBar>
@@ -159,7 +160,9 @@ TEST_F(Keys, EveryCommandIsInTheHelpAndInAMenu) {
 TEST_F(Keys, AQuestionMarkOpensTheHelp) {
   openSample();
   press(Qt::Key_Question, Qt::ShiftModifier);
-  const auto* text = m_window.findChild<QTextBrowser*>();
+  const auto* dialog = m_window.findChild<QDialog*>();
+  ASSERT_NE(dialog, nullptr);
+  const auto* text = dialog->findChild<QTextBrowser*>();
   ASSERT_NE(text, nullptr);
   EXPECT_TRUE(text->toPlainText().contains("wheel up, at the cursor"));
   const QString folder = qEnvironmentVariable("PLUMB_TEST_PICTURES");
