@@ -17,6 +17,7 @@
 
 #include "analyzer/trace/compressed_file.h"
 #include "analyzer/trace/connection_state.h"
+#include "analyzer/trace/damaged_file.h"
 #include "analyzer/trace/foreign_file.h"
 #include "analyzer/trace/functions.h"
 #include "analyzer/trace/schema_views.h"
@@ -88,14 +89,10 @@ std::string sentence(sqlite3* handle, const std::string& file) {
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
       if (isCompressed(handle)) {
-        return fmt::format(
-            "{} is damaged ({}); what is readable can be saved with: plumb pack {} -o part.sqlite && "
-            "sqlite3 part.sqlite .recover | sqlite3 rescued.sqlite",
-            file, detail, file);
+        return fmt::format("{} is damaged ({}). `plumb pack {} -o part.sqlite` unpacks it, and {}", file, detail, file,
+                           recoverSentence("part.sqlite"));
       }
-      return fmt::format(
-          "{} is damaged ({}); what is readable can be saved with: sqlite3 {} .recover | sqlite3 rescued.sqlite", file,
-          detail, file);
+      return fmt::format("{} is damaged ({}): {}", file, detail, recoverSentence(file));
     case SQLITE_LOCKED:
       if (std::strstr(detail, "recursively")) return detail;  // a table function whose statement names itself
       [[fallthrough]];
