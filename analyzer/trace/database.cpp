@@ -20,6 +20,7 @@
 #include "analyzer/trace/damaged_file.h"
 #include "analyzer/trace/foreign_file.h"
 #include "analyzer/trace/functions.h"
+#include "analyzer/trace/hidden_names.h"
 #include "analyzer/trace/schema_views.h"
 #include "analyzer/trace/sql_text.h"
 #include "analyzer/trace/sqlite_api.h"
@@ -513,6 +514,12 @@ Result<Statement> Database::prepare(std::string_view sql) {
 
 Result<std::optional<Statement>> Database::prepareNext(std::string_view script, size_t& at) {
   sqlite3_stmt* raw = nullptr;
+  if (isBorrowed() && !m_state->isCheckingNames) {
+    m_state->isCheckingNames = true;
+    const Status checked = checkNamesAreOurs(*this, script.substr(std::min(at, script.size())));
+    m_state->isCheckingNames = false;
+    if (!checked.ok()) return checked.error();
+  }
   const auto views = viewsOf(*m_state, script, at);
   if (!views.ok()) return views.error();
   if (!views.value().empty()) {
@@ -530,6 +537,7 @@ Result<std::optional<Statement>> Database::prepareNext(std::string_view script, 
     const int result = sqlite3_prepare_v3(m_handle.get(), sql.data(), static_cast<int>(sql.size()), 0, &raw, &tail);
     if (result != SQLITE_OK) {
       const std::string message = sentence(m_handle.get(), m_path);
+      if (const std::string refused = refusedViewSentence(message); !refused.empty()) return Error{refused};
       const int offset = errorOffset(m_handle.get());
       if (offset < 0) return Error{message};
       const std::string position = positionIn(script, at + static_cast<size_t>(offset));
