@@ -332,9 +332,11 @@ Database Database::attach(sqlite3* handle) {
 Status Database::prepareAttached() {
   Status done = Unit{};
   if (m_path.empty()) done = Error{"The connection has no file open as main: open a Plumbline file, then load this."};
+  m_state->isCheckingNames = true;  // these ask for what the file has
   for (const auto step : {&Database::checkKind, &Database::checkTables, &Database::createViews}) {
     if (done.ok()) done = (this->*step)();
   }
+  m_state->isCheckingNames = false;
   if (!done.ok()) m_state->unusable = done.error().message;
   return done;
 }

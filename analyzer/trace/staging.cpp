@@ -170,30 +170,35 @@ Error systemError() { return Error{std::strerror(errno)}; }
 }  // namespace
 
 Result<Staging> Staging::create(const std::string& target, std::string_view word, bool isFolder) {
-  std::error_code failed;
-  const bool isInside = isFolder && fs::is_directory(target, failed);
+  std::error_code ignored;
+  const bool isInside = isFolder && fs::is_directory(target, ignored);
   const fs::path place = isInside ? fs::path(target) : fs::path(target).parent_path();
   const std::string start =
       isInside ? fmt::format(".plumb-{}-", word) : fmt::format("{}.{}-", fs::path(target).filename().string(), word);
   removeLeftovers(place, start, isFolder);
   const std::string path = (place / fmt::format("{}{}", start, ::getpid())).string();
+  enroll(path);  // before it is there, so that no signal comes between
+  const auto failed = [&path](Error error) {
+    strike(path);
+    return error;
+  };
   constexpr int kAttempts = 3;
   for (int i = 0; i < kAttempts; ++i) {
     int fd = -1;
     if (isFolder) {
-      if (::mkdir(path.c_str(), 0777) != 0) return systemError();
+      if (::mkdir(path.c_str(), 0777) != 0) return failed(systemError());
       fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     } else {
       fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     }
-    if (fd < 0) return systemError();
+    if (fd < 0) return failed(systemError());
     // Some file systems have no locks: then nobody tidies up there.
     (void)::flock(fd, LOCK_EX | LOCK_NB);
     // Another process may have taken it for a leftover before it was locked.
     if (isSameFile(fd, path)) return Staging(target, path, fd);
     ::close(fd);
   }
-  return Error{"another process removes what this one makes there"};
+  return failed(Error{"another process removes what this one makes there"});
 }
 
 Result<Staging> Staging::file(const std::string& target, std::string_view word) { return create(target, word, false); }
@@ -208,9 +213,7 @@ Result<Staging> Staging::folder(const std::string& target, std::string_view word
 }
 
 Staging::Staging(std::string target, std::string path, int lock)
-    : m_target(std::move(target)), m_path(std::move(path)), m_lock(lock) {
-  enroll(m_path);
-}
+    : m_target(std::move(target)), m_path(std::move(path)), m_lock(lock) {}
 
 Staging::Staging(Staging&& other) noexcept
     : m_target(std::move(other.m_target)),
