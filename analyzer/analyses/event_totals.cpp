@@ -16,6 +16,7 @@
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/operator_times.h"
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/time_clause.h"
 #include "analyzer/analyses/work_filter.h"
 #include "analyzer/trace/row_scan.h"
 #include "analyzer/trace/shared_loads.h"
@@ -43,7 +44,8 @@ void sortLongestFirst(const Trace& trace, std::vector<Totals>& totals) {
 }
 
 // Kernels by what a column of the table says.
-Result<std::vector<EventTotals>> totalByColumns(Trace& trace, const WorkFilter& filter, KernelGrouping grouping) {
+Result<std::vector<EventTotals>> totalByColumns(Trace& trace, const WorkFilter& filter, bool byLaunch,
+                                                KernelGrouping grouping) {
   std::vector<EventTotals> result;
   Groups groups;
   const auto totalsOf = [&](const Key& key) -> std::pair<EventTotals&, bool> {
@@ -73,7 +75,9 @@ Result<std::vector<EventTotals>> totalByColumns(Trace& trace, const WorkFilter& 
                                                        : "short_name_id";
   const bool byGrid = grouping == KernelGrouping::Grid;
   if (byGrid) columns += ", grid_x, grid_y, grid_z, block_x, block_y, block_z";
-  const Status read = scanRows(trace.database(), columns, "main.kernel", [&](const RowValues& row) {
+  const std::string kernels =
+      "main.kernel NOT INDEXED WHERE " + (byLaunch ? "true" : mayBegin(trace, filter.events(), Side::Gpu));
+  const Status read = scanRows(trace.database(), columns, kernels, [&](const RowValues& row) {
     if ((row.integer(3) & kNoUsableTime) || !isUsableTime(row.integer(1), row.integer(2))) return;
     const auto process = row.id<ProcessId>(0);
     if (!filter.keeps(process, row.id<Correlation>(4), row.time(1))) return;
@@ -153,8 +157,8 @@ Result<std::vector<EventTotals>> groupKernels(Trace& trace, const Filter& filter
   auto kept = WorkFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   const bool byLauncher = grouping == KernelGrouping::Range || grouping == KernelGrouping::Operator;
-  auto totals =
-      byLauncher ? totalByLauncher(trace, kept.value(), grouping) : totalByColumns(trace, kept.value(), grouping);
+  auto totals = byLauncher ? totalByLauncher(trace, kept.value(), grouping)
+                           : totalByColumns(trace, kept.value(), filter.range.has_value(), grouping);
   if (totals.ok()) sortLongestFirst(trace, totals.value());
   return totals;
 }
@@ -163,8 +167,9 @@ Result<std::vector<EventTotals>> totalCalls(Trace& trace, const Filter& filter, 
   auto kept = EventFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   auto rows = trace.query(
-      "SELECT process_id, start_ns, duration_ns, name_id, layer = 'driver', result <> 0, thread_id FROM "
-      "main.api_call");
+      fmt::format("SELECT process_id, start_ns, duration_ns, name_id, layer = 'driver', result <> 0, thread_id FROM "
+                  "main.api_call WHERE {}",
+                  mayBegin(trace, kept.value(), Side::Host)));
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
   std::vector<EventTotals> result;

@@ -14,6 +14,7 @@
 #include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/period_steps.h"
 #include "analyzer/analyses/torch_ranges.h"
+#include "analyzer/analyses/work_by_launch.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
 #include "analyzer/trace/row_scan.h"
@@ -168,26 +169,50 @@ Status forEachTimedWork(Trace& trace, Take take) {
   return Unit{};
 }
 
-// For each list of ranges, and each range of it, the hull of the GPU work that was launched in it.
-Result<std::vector<std::map<ProcessId, IntervalSet>>> gpuOf(Trace& trace, const std::vector<RangesByProcess>& lists) {
+// Calls add(process, launch, time) for all timed GPU work that was launched inside one of the ranges, and maybe for
+// other.
+template <class Add>
+Status forEachLaunchedIn(Trace& trace, const std::vector<RangesByProcess>& lists, Add add) {
+  if (!trace.sharedLoads()) {  // those are read by then, or are going to be
+    std::map<ProcessId, Interval> hulls;
+    for (const RangesByProcess& list : lists) {
+      for (const auto& [process, ranges] : list) {
+        for (const Interval& range : ranges.intervals()) {
+          Interval& hull = hulls.try_emplace(process, range).first->second;
+          hull = {std::min(hull.start, range.start), std::max(hull.end, range.end)};
+        }
+      }
+    }
+    auto few = findWorkLaunchedIn(trace, hulls);
+    if (!few.ok()) return few.error();
+    if (few.value()) {
+      for (const LaunchedWorkTime& work : *few.value()) add(work.process, work.launch, work.time);
+      return Unit{};
+    }
+  }
   auto launches = LaunchStarts::load(trace);
   if (!launches.ok()) return launches.error();
+  return forEachTimedWork(trace, [&](ProcessId process, Correlation correlation, Interval time) {
+    if (const auto launch = launches.value().find(process, correlation)) add(process, *launch, time);
+  });
+}
+
+// For each list of ranges, and each range of it, the hull of the GPU work that was launched in it.
+Result<std::vector<std::map<ProcessId, IntervalSet>>> gpuOf(Trace& trace, const std::vector<RangesByProcess>& lists) {
   std::vector<std::map<ProcessId, std::vector<std::optional<Interval>>>> hulls(lists.size());
-  const Status read = forEachTimedWork(trace, [&](ProcessId process, Correlation correlation, Interval time) {
-    const auto launch = launches.value().find(process, correlation);
-    if (!launch) return;
+  const auto add = [&](ProcessId process, TimePoint launch, Interval time) {
     for (size_t list = 0; list < lists.size(); ++list) {
       const auto mine = lists[list].find(process);
       if (mine == lists[list].end()) continue;
-      mine->second.forEachAround(*launch, [&](size_t range) {
+      mine->second.forEachAround(launch, [&](size_t range) {
         std::vector<std::optional<Interval>>& found = hulls[list][process];
         found.resize(mine->second.intervals().size());
         std::optional<Interval>& hull = found[range];
         hull = !hull ? time : Interval{std::min(hull->start, time.start), std::max(hull->end, time.end)};
       });
     }
-  });
-  if (!read.ok()) return read.error();
+  };
+  if (const Status added = forEachLaunchedIn(trace, lists, add); !added.ok()) return added.error();
   std::vector<std::map<ProcessId, IntervalSet>> result(lists.size());
   for (size_t list = 0; list < lists.size(); ++list) {
     for (const auto& [process, found] : hulls[list]) {

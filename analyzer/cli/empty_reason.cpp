@@ -22,6 +22,18 @@ struct Source {
   const char* lane;  // the plugin that records it
 };
 constexpr Source kSources[] = {
+    {{"collective_benchmark", nullptr, nullptr, nullptr, nullptr}, "collective_benchmark", "result of nccl-tests", ""},
+    {{"collective_timing", nullptr, nullptr, nullptr, nullptr},
+     "collective_timing",
+     "collective with a time of NCCL's own measurement",
+     ""},
+    {{"os_call", nullptr, nullptr, nullptr, nullptr}, "os_call", "call of the operating system's library", ""},
+    {{"analysis_memory_inference", nullptr, nullptr, nullptr, nullptr}, "memory_region", "declared memory", "nvtx"},
+    {{"analysis_hand_calculation", nullptr, nullptr, nullptr, nullptr}, "allocation", "allocation", "memory"},
+    {{"analysis_breakdown", "analysis_graphs", nullptr, nullptr, nullptr}, "kernel", "kernel", "cupti"},
+    {{"analysis_ops", "tracelens_gemm", nullptr, nullptr, nullptr}, "operator", "operator", ""},
+    {{"analysis_api", nullptr, nullptr, nullptr, nullptr}, "api_call", "API call", "cupti"},
+    {{"hta_memory_bandwidth", nullptr, nullptr, nullptr, nullptr}, "memory_copy", "copy", "cupti"},
     {{"collective", "communicator", "straggler", "communication_matrix", nullptr}, "collective", "collective", "nccl"},
     {{"allocation", "analysis_memory", "report_memory", "fragmentation", "hand_calculation"},
      "allocation",
@@ -33,7 +45,7 @@ constexpr Source kSources[] = {
     {{"operator", nullptr, nullptr, nullptr, nullptr}, "operator", "operator", ""},
     {{"api_call", nullptr, nullptr, nullptr, nullptr}, "api_call", "API call", "cupti"},
     {{" range ", " ranges ", "analysis_ranges", "analysis_steps", "report_steps"}, "range", "range", "nvtx"},
-    {{"kernel", "analysis_", nullptr, nullptr, nullptr}, "kernel", "kernel", "cupti"},
+    {{"kernel", "analysis_", "hta_", "tracelens_", nullptr}, "kernel", "kernel", "cupti"},
 };
 
 const Source* sourceOf(const std::string& sql) {
@@ -101,22 +113,6 @@ std::string whyNothing(Trace& trace, const Source& source) {
              : "";
 }
 
-// Of reports that have what they read and yet no row.
-std::string whyNoneThere(Trace& trace, std::string_view sql) {
-  const auto reads = [&](std::string_view table) { return sql.find(table) != std::string_view::npos; };
-  if (reads("FROM analysis_stragglers")) {
-    return "Cannot say, because no collective has all its ranks in the file with clocks that can be compared: report "
-           "collective_instances says of each why.";
-  }
-  if (reads("FROM analysis_memory_inference")) return "Nothing to check: the program declared none of its memory.";
-  if (reads("FROM analysis_memory_growth")) {
-    return firstText(trace, "SELECT 1 FROM steps LIMIT 1", "")
-               ? "No memory grew from step to step, and none outlived its like."
-               : "Cannot say, because the program marked no steps.";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string whyNoCollective(Trace& trace) {
@@ -155,8 +151,7 @@ std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& re
   if (source && report.sql.find("FROM analysis_stuck") != std::string::npos && !filter.rank && filter.isWholeTime()) {
     return "No rank waited in a collective for one that never came.";
   }
-  if (filter.rank || !filter.isWholeTime()) return "The filters leave none.";
-  return whyNoneThere(trace, report.sql);
+  return filter.rank || !filter.isWholeTime() ? "The filters leave none." : report.whenEmpty;
 }
 
 }  // namespace plumb::cli

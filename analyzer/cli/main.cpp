@@ -3,11 +3,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -18,6 +21,7 @@
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
+#include "analyzer/reports/reports.h"
 #include "analyzer/trace/sqlite_setup.h"
 
 namespace plumb::cli {
@@ -41,9 +45,22 @@ void addFormat(CLI::App* command, Format& format) {
       ->type_name("FORMAT");
 }
 
+// CLI11 would take the largest number for one that is larger, and an empty text for no option.
+int64_t parseWhole(const char* option, const std::string& text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw CLI::ValidationError(option, fmt::format("'{}' is no whole number of 64 bits", text));
+  return value;
+}
+
 void addFilters(CLI::App* command, Filter& filter) {
-  command->add_option("--rank", filter.rank, "only this rank")->type_name("R");
-  command->add_option("--step", filter.step, "only this step of each rank: see report steps")->type_name("N");
+  const auto addNumber = [&](const char* name, std::optional<int64_t>& number, const char* description) {
+    return command->add_option_function<std::string>(
+        name, [name, &number](const std::string& text) { number = parseWhole(name, text); }, description);
+  };
+  addNumber("--rank", filter.rank, "only this rank")->type_name("R");
+  addNumber("--step", filter.step, "only this step of each rank: see report steps")->type_name("N");
   command->add_option("--range", filter.range, "only what the ranges of this name (report ranges) did, see below")
       ->type_name("NAME");
   const auto addTime = [&](const char* name, std::optional<TimePoint>& time, const char* description) {
@@ -209,6 +226,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       "all\n"
       "with --step, take the time from the first start to the last end of that work: what others launched runs in it, "
       "too.\n"
+      "With --from, --to and --step an event counts, with its whole length, when it begins inside; busy, idle, exposed "
+      "and\noverlapped time is cut at the edges.\n"
       "A table is made to fit the terminal (COLUMNS; 160 characters in a pipe) and says what it left out. Of several\n"
       "reports, csv has a line `# NAME` before each and json an object by name.\n"
       "A report is an .sql file; your own go into ~/.config/plumb/reports or a folder named by PLUMB_REPORTS.\n"
@@ -245,65 +264,86 @@ void describe(CLI::App& app, Arguments& arguments) {
   import->add_option("FILE", arguments.import.files, "traces; several are the ranks of one run")->required();
   import->add_option("-o,--output", arguments.import.output, "trace file to make; NAME.zst is compressed")->required();
   import->add_flag("--sizes", arguments.import.sizes, "also print what each table and index takes of the file");
-  import->add_option("--rank", arguments.import.ranks, "the files' ranks, in their order; else read from the traces")
-      ->check(CLI::NonNegativeNumber)
+  import
+      ->add_option_function<std::vector<std::string>>(
+          "--rank",
+          [&arguments](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) arguments.import.ranks.push_back(parseWhole("--rank", text));
+},
+          "the files' ranks, in their order; else read from the traces")
+      ->type_name("INT")
       ->delimiter(',');
-  import->footer(
-      "Reads torch.profiler (Kineto) JSON and Chrome traces in general (plain, .gz or .zst), SQLite exports of Nsight\n"
-      "Systems, memory snapshots and raw memory timelines of PyTorch, dumps of its flight recorder, output of "
-      "nccl-tests\n"
-      "and NCCL Inspector; different kinds of one run may be named together. What is damaged or has no\n"
-      "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\". Files that are no traces are left "
-      "out\n"
-      "with a warning when others can be imported. Of a trace of events only what later ones need is kept in memory:\n"
-      "some bytes per operator, its different names and arguments, and arrows; the rest does not grow with the file.\n"
-      "Exit code: 0 all files imported; 3 the trace file was made, without files that are no traces (each is named on\n"
-      "standard error); 2 nothing could be imported, and no file was made (plumb --help lists all codes).\n"
-      "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
+import->footer(
+    "Reads torch.profiler (Kineto) JSON and Chrome traces in general (plain, .gz or .zst), SQLite exports of Nsight\n"
+    "Systems, memory snapshots and raw memory timelines of PyTorch, dumps of its flight recorder, output of "
+    "nccl-tests\n"
+    "and NCCL Inspector; different kinds of one run may be named together. What is damaged or has no\n"
+    "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\". Files that are no traces are left "
+    "out\n"
+    "with a warning when others can be imported. Of a trace of events only what later ones need is kept in memory:\n"
+    "some bytes per operator, its different names and arguments, and arrows; the rest does not grow with the file.\n"
+    "Exit code: 0 all files imported; 3 the trace file was made, without files that are no traces (each is named on\n"
+    "standard error); 2 nothing could be imported, and no file was made (plumb --help lists all codes).\n"
+    "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
 
-  CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs")->group(kFiles);
-  exporting->add_option("FILE", arguments.exporting.file, "trace file")->required();
-  exporting
-      ->add_option("-o,--output", arguments.exporting.output,
-                   "file or folder to write; - for standard output (chrome, folded, html)")
-      ->required();
-  exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, nsys, folded, html")
-      ->required()
-      ->check(CLI::IsMember({"chrome", "csv", "parquet", "nsys", "folded", "html"}));
-  exporting->add_option("--weight", arguments.exporting.weight, "folded: gpu (default) or host time")
-      ->check(CLI::IsMember({"gpu", "host"}));
-  exporting->add_flag("--force", arguments.exporting.force, "replace what is there");
-  exporting->footer(
-      "chrome   trace.json[.gz] for Perfetto; a folder gets a file per rank, as HolisticTraceAnalysis wants them\n"
-      "csv      a folder with a file per view\n"
-      "parquet  a folder with a dataset per view (by rank where all rows have one) for DuckDB, Spark, Dask, pandas\n"
-      "nsys     an SQLite file with the tables of Nsight Systems' export, for programs that read those\n"
-      "folded   stacks for flamegraph.pl, speedscope, inferno\n"
-      "html     one page to send to a colleague: what ran, where its time and memory went, advice\n"
-      "Example: plumb export run.sqlite --format chrome -o run.json.gz");
+CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs")->group(kFiles);
+exporting->add_option("FILE", arguments.exporting.file, "trace file")->required();
+exporting
+    ->add_option("-o,--output", arguments.exporting.output,
+                 "file or folder to write; - for standard output (chrome, folded, html)")
+    ->required();
+exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, nsys, folded, html")
+    ->required()
+    ->check(CLI::IsMember({"chrome", "csv", "parquet", "nsys", "folded", "html"}));
+exporting->add_option("--weight", arguments.exporting.weight, "folded: gpu (default) or host time")
+    ->check(CLI::IsMember({"gpu", "host"}));
+exporting->add_flag("--force", arguments.exporting.force, "replace what is there");
+exporting->footer(
+    "chrome   trace.json[.gz] for Perfetto; a folder gets a file per rank, as HolisticTraceAnalysis wants them\n"
+    "csv      a folder with a file per view\n"
+    "parquet  a folder with a dataset per view (by rank where all rows have one) for DuckDB, Spark, Dask, pandas\n"
+    "nsys     an SQLite file with the tables of Nsight Systems' export, for programs that read those\n"
+    "folded   stacks for flamegraph.pl, speedscope, inferno\n"
+    "html     one page to send to a colleague: what ran, where its time and memory went, advice\n"
+    "Example: plumb export run.sqlite --format chrome -o run.json.gz");
 
-  CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);
-  merge->add_option("FILE", arguments.merge.files, "trace files of one run")->required();
-  merge->add_option("-o,--output", arguments.merge.output, "trace file to make; NAME.zst is compressed")->required();
-  merge->footer("Example: plumb merge node0.sqlite node1.sqlite -o run.sqlite");
+CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);
+merge->add_option("FILE", arguments.merge.files, "trace files of one run")->required();
+merge->add_option("-o,--output", arguments.merge.output, "trace file to make; NAME.zst is compressed")->required();
+merge->footer("Example: plumb merge node0.sqlite node1.sqlite -o run.sqlite");
 
-  CLI::App* pack = app.add_subcommand("pack", "Compress a trace file, or unpack a compressed one")->group(kFiles);
-  pack->add_option("FILE", arguments.pack.file, "trace file")->required();
-  pack->add_option("-o,--output", arguments.pack.output, "trace file to make: NAME.zst is compressed, others are plain")
-      ->required();
-  pack->footer(
-      "Every command, the GUI and the Python package read a compressed file as it lies; `zstd -d` unpacks it, too. A\n"
-      "damaged one is unpacked as far as it can be read.\n"
-      "Exit code: 0 done, 3 unpacked without what is damaged, 2 the file cannot be used (plumb --help lists all "
-      "codes).\n"
-      "Example: plumb pack run.sqlite -o run.sqlite.zst");
+CLI::App* pack = app.add_subcommand("pack", "Compress a trace file, or unpack a compressed one")->group(kFiles);
+pack->add_option("FILE", arguments.pack.file, "trace file")->required();
+pack->add_option("-o,--output", arguments.pack.output, "trace file to make: NAME.zst is compressed, others are plain")
+    ->required();
+pack->footer(
+    "Every command, the GUI and the Python package read a compressed file as it lies; `zstd -d` unpacks it, too. A\n"
+    "damaged one is unpacked as far as it can be read.\n"
+    "Exit code: 0 done, 3 unpacked without what is damaged, 2 the file cannot be used (plumb --help lists all "
+    "codes).\n"
+    "Example: plumb pack run.sqlite -o run.sqlite.zst");
 
-  CLI::App* index =
-      app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes")->group(kFiles);
-  index->add_option("FILE", arguments.indexFile, "trace file")->required();
+CLI::App* index =
+    app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes")->group(kFiles);
+index->add_option("FILE", arguments.indexFile, "trace file")->required();
+}  // namespace
+
+// A folder that the user named and that is not there would silently be none.
+void warnOfFolders(const CLI::App& app, const Arguments& arguments) {
+  const bool isPage = app.got_subcommand("export") && arguments.exporting.format == "html";
+  const auto isOneOf = [&](std::initializer_list<const char*> commands) {
+    return std::ranges::any_of(commands, [&](const char* command) { return app.got_subcommand(command); });
+  };
+  std::vector<std::string> warnings;
+  if (isPage || isOneOf({"report", "query", "advise", "check"})) warnings = unreadableFolders("PLUMB_REPORTS");
+  if (isPage || isOneOf({"advise"})) {
+    for (std::string& warning : unreadableFolders("PLUMB_RULES")) warnings.push_back(std::move(warning));
+  }
+  for (const std::string& warning : warnings) (void)complain(warning, kDone);
 }
 
 int runParsed(const CLI::App& app, Arguments& arguments) {
+  warnOfFolders(app, arguments);
   arguments.report.folders = arguments.query.folders = userReportFolders();
   arguments.exporting.reportFolders = arguments.advise.reportFolders = arguments.check.reportFolders =
       arguments.report.folders;
@@ -362,7 +402,7 @@ int run(int argc, char** argv) {
   return runParsed(app, arguments);
 }
 
-}  // namespace
+}  // namespace plumb::cli
 }  // namespace plumb::cli
 
 int main(int argc, char** argv) {

@@ -34,6 +34,11 @@
 namespace plumb::cli {
 namespace {
 
+// Also in main.cpp's help, and in sqlext/README.md.
+constexpr const char* kWhatTimesMean =
+    "With --from, --to and --step an event counts, with its whole length, when it begins inside; busy, idle, exposed "
+    "and\noverlapped time is cut at the edges.";
+
 std::string namesOf(const std::vector<Report>& reports) {
   std::string names;
   for (const Report& report : reports) names += fmt::format("{}{}", names.empty() ? "" : ", ", report.name);
@@ -77,7 +82,7 @@ std::string noReport(const std::string& name, const std::vector<Report>& reports
 
 struct Outcome {
   int code = kDone;
-  std::string message;  // for standard error
+  std::string message;  // for standard error; "" when there is nothing to say
 };
 
 Outcome printReport(Trace& trace, const ReportArguments& arguments, const Report& report, std::FILE* out,
@@ -106,8 +111,14 @@ Outcome printReport(Trace& trace, const ReportArguments& arguments, const Report
     const bool looksItself = report.hasOwnStep || report.hasOwnRange;
     return {looksItself ? kBadInput : kFailed, written.error().message};
   }
-  if (written.value() == 0 && arguments.format == Format::Table) {
-    if (const std::string why = whyEmpty(trace, report, arguments.request); !why.empty()) fmt::print(out, "{}\n", why);
+  if (written.value() == 0) {
+    std::string why = whyEmpty(trace, report, arguments.request);
+    if (why.empty()) why = fmt::format("Nothing in {} answers: {}", escaped(trace.path()), escaped(report.question));
+    if (arguments.format == Format::Table) {
+      fmt::print(out, "{}\n", why);
+    } else {
+      return {kDone, fmt::format("report {}: no rows. {}", report.name, why)};
+    }
   }
   return {};
 }
@@ -283,6 +294,9 @@ int printReports(const ReportArguments& arguments, const std::vector<Report>& re
       code = complain(one.report->name + ": " + one.outcome.message, one.outcome.code);
     } else if (!one.held->copyTo(stdout)) {
       return complain(fmt::format("Cannot write the report ({}).", std::strerror(errno)), kFailed);
+    } else if (!one.outcome.message.empty()) {
+      std::fflush(stdout);
+      (void)complain(one.outcome.message, kDone);
     }
   }
   if (arguments.format == Format::Json) fmt::print("}}\n");
@@ -318,6 +332,8 @@ int describeReport(const std::string& name, const std::vector<std::string>& fold
     }
     fmt::print("{}\nFilters: {}\n", table.text(), report.optionList());
     for (const std::string& line : report.refusalLines()) fmt::print("  {}\n", escaped(line));
+    const auto takes = [&](Limit limit) { return report.takes[static_cast<size_t>(limit)]; };
+    if (takes(Limit::From) || takes(Limit::Step)) fmt::print("{}\n", kWhatTimesMean);
     if (!report.by.empty()) {
       std::string values;
       for (const std::string& value : report.by) {
@@ -346,7 +362,9 @@ int runReport(const ReportArguments& arguments) {
     if (report == reports.value().end()) {
       return complain(noReport(text, reports.value()), kBadInput);
     }
-    asked.push_back({&*report, {}, nullptr, {}});
+    // One that is named twice comes once: in JSON its name is a key.
+    const bool isNew = std::ranges::find(asked, &*report, &Asked::report) == asked.end();
+    if (isNew) asked.push_back({&*report, {}, nullptr, {}});
   }
   if (asked.empty()) return complain("Name a report: `plumb report --list` lists them.", kBadInput);
   if (asked.size() > 1) return printReports(arguments, reports.value(), std::move(asked));
@@ -355,7 +373,7 @@ int runReport(const ReportArguments& arguments) {
   if (const Status added = addSurface(trace.value(), arguments, reports.value()); !added.ok())
     return complain(added.error().message, kBadInput);
   const Outcome outcome = printReport(trace.value(), arguments, *asked.front().report, stdout, true);
-  return outcome.code == kDone ? kDone : complain(outcome.message, outcome.code);
+  return outcome.message.empty() ? outcome.code : complain(outcome.message, outcome.code);
 }
 
 }  // namespace plumb::cli

@@ -10,6 +10,8 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -37,8 +39,17 @@ GateResult brokenRule(const std::string& name, const Error& error) {
   return result;
 }
 
+// With six digits, as tables have them, and all before the point.
+std::string shortNumber(double value) {
+  constexpr double kSixDigits = 1e6;
+  std::string text = std::abs(value) < kSixDigits ? fmt::format("{:.6g}", value) : fmt::format("{:.1f}", value);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text;
+}
+
 std::string valueAt(const Statement& row, int column) {
-  return row.isNull(column) ? "NULL" : std::string(row.text(column));
+  if (row.isNull(column)) return "NULL";
+  return row.type(column) == ValueType::Real ? shortNumber(row.real(column)) : std::string(row.text(column));
 }
 
 bool isNumber(const Statement& row, int column) {
@@ -47,9 +58,8 @@ bool isNumber(const Statement& row, int column) {
 
 // "1.20 ms (1200000 ns)": in the unit that the column's name ends in, or that a rule's limit has.
 std::string measureAt(const Statement& row, int column, std::string_view unit) {
-  std::string text = valueAt(row, column);
+  const std::string text = valueAt(row, column);
   if (!isNumber(row, column)) return text;
-  if (text.ends_with(".0")) text.resize(text.size() - 2);
   const double value = row.real(column);
   if (unit == "ns" && std::abs(value) >= 1000) return fmt::format("{} ({} ns)", cli::formatDuration(value), text);
   if (unit == "bytes" && std::abs(value) >= 1024) return fmt::format("{} ({} bytes)", cli::formatBytes(value), text);
@@ -69,6 +79,13 @@ bool isName(std::string_view column) {
   const auto isWord = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   return !column.empty() && std::isdigit(static_cast<unsigned char>(column.front())) == 0 &&
          std::ranges::all_of(column, isWord);
+}
+
+// Names of SQL have no case.
+std::string lowered(std::string_view name) {
+  std::string text(name);
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
 }
 
 // "a = 1, b = x"
@@ -117,8 +134,9 @@ constexpr size_t kMostResults = 10'000;  // of one statement
 Result<std::vector<GateResult>> runStatement(Statement& row, const std::string& name) {
   int passed = -1, check = -1;
   for (int i = 0; i < row.columnCount(); ++i) {
-    if (row.columnName(i) == "passed") passed = i;
-    if (row.columnName(i) == "check" || row.columnName(i) == "check_name") check = i;
+    const std::string column = lowered(row.columnName(i));
+    if (column == "passed") passed = i;
+    if (column == "check" || column == "check_name") check = i;
   }
   std::vector<GateResult> results;
   if (passed < 0) {
@@ -162,6 +180,16 @@ constexpr std::array<Limit, 3> kLimits = {
 
 Error atNode(const std::string& path, const YAML::Node& node, const std::string& what) {
   return Error{fmt::format("{}, line {}: {}", path, node.Mark().line + 1, what)};
+}
+
+// Of two equal keys one would silently not count.
+Status checkKeys(const YAML::Node& map, const std::string& path) {
+  std::set<std::string> seen;
+  for (const auto& entry : map) {
+    const auto key = entry.first.as<std::string>();
+    if (!seen.insert(key).second) return atNode(path, entry.first, fmt::format("'{}' stands there twice", key));
+  }
+  return Unit{};
 }
 
 // What keeps the rule from being about this run; "" when it is.
@@ -214,7 +242,10 @@ Result<Bounds> boundsOf(const YAML::Node& rule, const std::string& path) {
 std::string measured(const Statement& row, const Bounds& bounds) {
   const std::string_view name = row.columnName(0);
   std::string text = isName(name) ? fmt::format("{} = ", name) : "";
-  text += measureAt(row, 0, bounds.unit.empty() ? unitOf(name) : bounds.unit);
+  const double value = row.real(0);
+  const bool isBetweenDigits = bounds.hold(value) != bounds.hold(std::strtod(shortNumber(value).c_str(), nullptr));
+  text +=
+      isBetweenDigits ? fmt::format("{}", value) : measureAt(row, 0, bounds.unit.empty() ? unitOf(name) : bounds.unit);
   for (int i = 1; i < row.columnCount(); ++i) {
     text += fmt::format(", {} = {}", row.columnName(i), measureAt(row, i, unitOf(row.columnName(i))));
   }
@@ -276,6 +307,7 @@ Result<GateResult> checkRule(Trace& trace, Trace* baseline, const YAML::Node& ru
                              const std::string& path) {
   if (!rule.IsMap()) return atNode(path, rule, "a rule is a map with a name and a value");
   try {
+    if (const Status unique = checkKeys(rule, path); !unique.ok()) return unique.error();
     for (const auto& entry : rule) {
       static constexpr std::array<std::string_view, 7> kKeys = {"name", "when",   "value",           "min",
                                                                 "max",  "equals", "max_slowdown_pct"};
@@ -362,6 +394,9 @@ Result<std::vector<GateResult>> checkYamlRules(Trace& trace, Trace* baseline, co
   if (!text.ok()) return text.error();
   try {
     const YAML::Node document = YAML::Load(text.value());
+    if (document.IsMap()) {
+      if (const Status unique = checkKeys(document, path); !unique.ok()) return unique.error();
+    }
     const YAML::Node rules = document.IsMap() ? document["rules"] : document;
     if (!rules || !rules.IsSequence() || rules.size() == 0) {
       return Error{fmt::format("{}: there is no list 'rules' in it.", path)};

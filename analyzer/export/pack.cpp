@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analyzer/trace/compress.h"
+#include "analyzer/trace/damaged_file.h"
 #include "analyzer/trace/frame_index.h"
 #include "analyzer/trace/staging.h"
 #include "analyzer/trace/trace.h"
@@ -59,6 +60,9 @@ Status unpackTrace(const std::string& file, const std::string& output, PackResul
   if (!unpacked.ok()) return unpacked.error();
   result.warnings = std::move(unpacked.value().problems);
   result.isWhole = result.warnings.empty();
+  if (!result.isWhole) {
+    result.warnings.push_back(fmt::format("{} is what is whole of it: {}", output, recoverSentence(output)));
+  }
   const Status published = staging.value().publishFile(false);
   return published.ok() ? published : cannotWrite(output, published.error());
 }

@@ -2,6 +2,7 @@
 -- Clock offsets
 -- How far apart are the clocks of the hosts?
 -- no: by: it has one row per host
+-- empty: All processes ran on one host, or none of their collectives tells how far the clocks of two hosts are apart.
 -- host: of the processes; empty when the trace does not name it: they are of one clock unless collectives end on one before another has arrived, then ranks are named
 -- reference: the host that it is compared with, that of the first rank
 -- processes: of the host

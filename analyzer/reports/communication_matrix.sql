@@ -2,6 +2,7 @@
 -- Communication matrix
 -- How many bytes went from which rank to which?
 -- by: pair, source, target
+-- empty: No collective or copy between devices tells who sent to whom.
 -- source_rank: of the run; empty by target, or when it is not known
 -- target_rank: of the run; empty by source, or when it is not known
 -- convention: by pair: exact (send, and all-to-all with split sizes); ring (other collectives: each rank to the next one of its communicator; all-reduce 2(n-1)/n of the bytes, all-gather and reduce-scatter (n-1)/n); pairwise (all-to-all: 1/n to each); direct (gather, scatter). The library may have chosen another way: then the sums hold, the pairs need not

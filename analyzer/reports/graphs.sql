@@ -2,6 +2,7 @@
 -- CUDA graphs
 -- How often was each graph launched, what ran in it, and how long did it take?
 -- no: by: it has one row per graph
+-- empty: No kernel, copy or set ran in a CUDA graph.
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- graph: id of the executable graph; empty when the trace does not tell graphs apart

@@ -2,6 +2,7 @@
 -- Stragglers (HTA)
 -- Which ranks start the most telling collective last, as HolisticTraceAnalysis counts it? Its kernels are those whose name begins with ncclKernel, so of today's (ncclDevKernel) it finds none
 -- no: by: the rows are those of HolisticTraceAnalysis, to compare with
+-- empty: HTA counts only kernels whose name begins with ncclKernel, and no communication of all ranks has one.
 -- rank: rank of the process; empty when the program set none
 -- step: number of the ProfilerStep
 -- stream: CUPTI's stream id

@@ -6,7 +6,7 @@
 -- pid: process id
 -- name: kernel, without namespaces, template arguments and parameters; by full_name with them, by mangled_name as the linker sees it
 -- detail: by grid: blocks and threads; by range or op: the innermost range or operator that launched it, empty when none is known
--- calls: how often it ran
+-- calls: how often it ran; with --from, --to and --step those that begin inside, each with its whole duration
 -- total_ns (ns): sum of its durations
 -- avg_ns (ns): mean duration
 -- median_ns (ns): median duration

@@ -2,6 +2,7 @@
 -- Kernel launches
 -- How long did launching take, how long did kernels wait for their start, and was the stream's queue full?
 -- by: name, thread
+-- empty: No work has both a launch and a time.
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- name: kernel, without namespaces, template arguments and parameters; empty by thread

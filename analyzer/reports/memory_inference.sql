@@ -2,6 +2,7 @@
 -- Inferred categories, checked
 -- Where the program declared its memory: how much of it would the rule for undeclared memory have put into the right category?
 -- no: by: it has one row per category
+-- empty: Nothing to check: the program declared none of its memory.
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- category: declared by the program; all: the sum

@@ -2,6 +2,7 @@
 -- Memory that grows
 -- Which memory grows from step to step or outlives its like?
 -- by: name, step
+-- empty: No memory grew from one step to the next or outlived its like; without steps to compare nothing can be said of that (report steps).
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- device: CUDA ordinal; empty when it is not known

@@ -2,6 +2,7 @@
 -- Mixed precision
 -- In which formats were matrix products computed, what did conversions cost, and how was the loss scaled?
 -- by: summary, time
+-- empty: No matrix product, conversion or loss scale is known by its kernel's or operator's name.
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- what: matrix product, fp32 in autocast, conversion, loss scale, skipped steps; by time: loss scale and skipped step, one by one

@@ -2,6 +2,7 @@
 -- Stream queues
 -- How many launches waited in each stream's queue, and was it ever full?
 -- no: by: it has one row per stream, and the depths of several queues do not add up
+-- empty: No work has both a launch and a time.
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- device: CUDA ordinal

@@ -2,6 +2,7 @@
 -- Ranges
 -- How long did each named range (NVTX, record_function, step) take on the host, and the work launched in it on the GPU?
 -- by: name, path, instance, all_threads
+-- empty: The recording has only marks, which take no time.
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- domain: NVTX domain; empty: the default one

@@ -180,7 +180,8 @@ Status checkRequest(const Report& report, const ReportRequest& request) {
                              report.optionList())};
   }
   if (request.by && std::ranges::find(report.by, *request.by) == report.by.end()) {
-    return Error{fmt::format("The report {} has no --by {}; it has {}.", report.name, *request.by, joined(report.by))};
+    return Error{
+        fmt::format("The report {} has no --by '{}'; it has {}.", report.name, *request.by, joined(report.by))};
   }
   return Unit{};
 }
@@ -230,6 +231,8 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
       report.question = comment;
     } else if (comment.substr(0, 3) == "by:") {
       report.by = commaList(comment.substr(3));
+    } else if (comment.substr(0, 6) == "empty:") {
+      report.whenEmpty = trimmed(comment.substr(6));
     } else if (comment.substr(0, 4) == "own:") {
       if (Status read = readOwn(report, comment.substr(4)); !read.ok()) return read.error();
     } else if (comment.substr(0, 3) == "no:") {
@@ -247,6 +250,20 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
   return report;
 }
 
+namespace {
+
+std::vector<std::string> namedFolders(const char* variable) {
+  std::vector<std::string> folders;
+  const char* named = std::getenv(variable);
+  std::istringstream list(named ? named : "");
+  for (std::string folder; std::getline(list, folder, ':');) {
+    if (!folder.empty()) folders.push_back(folder);
+  }
+  return folders;
+}
+
+}  // namespace
+
 std::vector<std::string> userFolders(const std::string& name, const char* variable) {
   std::vector<std::string> folders;
   const char* config = std::getenv("XDG_CONFIG_HOME");
@@ -256,13 +273,21 @@ std::vector<std::string> userFolders(const std::string& name, const char* variab
   } else if (home && *home) {
     folders.push_back(std::string(home) + "/.config/plumb/" + name);
   }
-  if (const char* named = std::getenv(variable)) {
-    std::istringstream list(named);
-    for (std::string folder; std::getline(list, folder, ':');) {
-      if (!folder.empty()) folders.push_back(folder);
-    }
-  }
+  for (std::string& folder : namedFolders(variable)) folders.push_back(std::move(folder));
   return folders;
+}
+
+std::vector<std::string> unreadableFolders(const char* variable) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> sentences;
+  for (const std::string& folder : namedFolders(variable)) {
+    std::error_code failed;
+    const fs::directory_iterator entries(folder, failed);
+    if (!failed) continue;
+    sentences.push_back(
+        fmt::format("{} names the folder {}, which cannot be read ({}).", variable, folder, failed.message()));
+  }
+  return sentences;
 }
 
 std::vector<std::string> userReportFolders() { return userFolders("reports", "PLUMB_REPORTS"); }

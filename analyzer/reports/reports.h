@@ -2,9 +2,9 @@
 // Reports: one .sql file per question. Its first comment lines (after an SPDX line) are the title, the question, a line
 // for each column, `-- name (unit): what it is`, when it can group by several things `-- by: name, grid`, when a filter
 // does not mean the steps and ranges of the trace `-- own: step, range`, and for filters that have no meaning for it
-// `-- no: step, range: why not`. The SQL is one statement that reads; it may use the parameters below and the tables of
-// analyses/analysis_tables.h. The program's own are built in; a file of the same name in a user's folder takes their
-// place.
+// `-- no: step, range: why not`, and for what it says without rows `-- empty: sentence`. The SQL is one statement that
+// reads; it may use the parameters below and the tables of analyses/analysis_tables.h. The program's own are built in;
+// a file of the same name in a user's folder takes their place.
 #pragma once
 #include <array>
 #include <optional>
@@ -48,9 +48,10 @@ struct Report {
   std::vector<std::string> by;                         // the values of :by, the default first; empty without :by
   bool hasOwnStep = false, hasOwnRange = false;        // what they name need not be in the trace
   std::array<std::string, kReportParameters.size()> refusals;  // by Limit: why it is not taken; "": not said
-  std::string sql;                                             // the whole file
-  std::string origin;                                          // path, or "built in"
-  std::string problem;                                         // why it cannot be used, for the user; else empty
+  std::string whenEmpty;        // why it can be without rows although what it is made of was recorded; "": not said
+  std::string sql;              // the whole file
+  std::string origin;           // path, or "built in"
+  std::string problem;          // why it cannot be used, for the user; else empty
   const char* noun = "report";  // what messages call it: a rule of the advice is read likewise
 
   // "--rank, --step and --by", "none".
@@ -82,6 +83,8 @@ struct ReportRequest {
 // that the variable names, separated by ':'.
 [[nodiscard]] std::vector<std::string> userFolders(const std::string& name, const char* variable);
 [[nodiscard]] std::vector<std::string> userReportFolders();  // "reports", PLUMB_REPORTS
+// A sentence for each of the folders that the variable names and that cannot be read.
+[[nodiscard]] std::vector<std::string> unreadableFolders(const char* variable);
 
 // By name. A folder that does not exist holds no reports; a file that is not a report has a `problem`.
 [[nodiscard]] Result<std::vector<Report>> findReports(const std::vector<std::string>& userFolders);

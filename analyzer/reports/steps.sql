@@ -2,6 +2,7 @@
 -- Steps
 -- How long did each training step take, where did its time go, and how much do steps differ?
 -- by: all, step, summary
+-- empty: No process declared steps, and no kernels repeat with a period.
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- step: counts from 0 within its process; empty in the summary's rows (--by step leaves these out, --by summary shows them alone)

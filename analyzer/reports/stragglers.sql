@@ -2,6 +2,7 @@
 -- Stragglers
 -- Which rank made the others wait in collectives, and what made it late?
 -- no: by: it has one row per rank; collective_instances has one per collective
+-- empty: Cannot say, because no collective has all its ranks in the file with clocks that can be compared: report collective_instances says of each why.
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- instances: collectives of which every rank is in the file

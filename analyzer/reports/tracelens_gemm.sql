@@ -2,6 +2,7 @@
 -- Matrix products (TraceLens)
 -- Which matrix products were computed, and how fast, as TraceLens counts it?
 -- no: by: the rows are those of TraceLens, to compare with; the report roofline has groupings
+-- empty: No operator that launched kernels is one that TraceLens counts as a matrix product.
 -- rank: rank of the process; empty when the program set none
 -- name: operator; empty in the row of what has none
 -- b: products of a batch

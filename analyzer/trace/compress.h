@@ -31,7 +31,7 @@ using CompressProgress = std::function<void(uint64_t bytes, uint64_t size)>;
                                        const CompressProgress& progress = {});
 
 struct Unpacked {
-  std::vector<std::string> problems;  // sentences: what is missing
+  std::vector<std::string> problems;  // sentences: what is missing, not what can be done
 };
 // The compressed file `from`, decompressed, into the existing file `to`. A frame that is damaged becomes zeros. Fails
 // when nothing of it can be read.

@@ -92,7 +92,7 @@ Status CompressedFile::checkContent(const std::string& path) {
     return Error{fmt::format("{} is damaged: its first frame is too short.", path)};
   // What is lost may be the seek table alone.
   const uint64_t stated = statedBytes(header);
-  if (stated > size() || (stated == 0 && m_index.isCut())) return Error{m_index.cutSentence()};
+  if (stated > size() || (stated == 0 && m_index.isCut())) return Error{m_index.cutSentence() + m_index.remedy()};
   return Unit{};
 }
 
@@ -116,7 +116,7 @@ CompressedFile::Piece CompressedFile::pieceAt(uint64_t offset) {
     bytes = std::make_shared<const std::string>(std::move(content).value());
     keep(frame, bytes);
   } else {
-    m_problem = content.error().message;
+    m_problem = content.error().message + m_index.remedy();
     m_entries.erase(frame);
   }
   lock.unlock();

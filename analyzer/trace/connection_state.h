@@ -16,6 +16,7 @@ struct ConnectionState {
   // While a view is made, or a table function declares its columns, which SQLite puts to the authorizer as if a table
   // were created.
   bool isDeclaring = false;
+  bool isCheckingNames = false;  // while checkNamesAreOurs() asks
   // None: all are there, or none is wanted.
   std::optional<SchemaViews> views;
   // Why the table functions that read the main file cannot; empty when they can.

@@ -17,8 +17,10 @@
 
 #include "analyzer/trace/compressed_file.h"
 #include "analyzer/trace/connection_state.h"
+#include "analyzer/trace/damaged_file.h"
 #include "analyzer/trace/foreign_file.h"
 #include "analyzer/trace/functions.h"
+#include "analyzer/trace/hidden_names.h"
 #include "analyzer/trace/schema_views.h"
 #include "analyzer/trace/sql_text.h"
 #include "analyzer/trace/sqlite_api.h"
@@ -88,14 +90,10 @@ std::string sentence(sqlite3* handle, const std::string& file) {
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
       if (isCompressed(handle)) {
-        return fmt::format(
-            "{} is damaged ({}); what is readable can be saved with: plumb pack {} -o part.sqlite && "
-            "sqlite3 part.sqlite .recover | sqlite3 rescued.sqlite",
-            file, detail, file);
+        return fmt::format("{} is damaged ({}). `plumb pack {} -o part.sqlite` unpacks it, and {}", file, detail, file,
+                           recoverSentence("part.sqlite"));
       }
-      return fmt::format(
-          "{} is damaged ({}); what is readable can be saved with: sqlite3 {} .recover | sqlite3 rescued.sqlite", file,
-          detail, file);
+      return fmt::format("{} is damaged ({}): {}", file, detail, recoverSentence(file));
     case SQLITE_LOCKED:
       if (std::strstr(detail, "recursively")) return detail;  // a table function whose statement names itself
       [[fallthrough]];
@@ -334,9 +332,11 @@ Database Database::attach(sqlite3* handle) {
 Status Database::prepareAttached() {
   Status done = Unit{};
   if (m_path.empty()) done = Error{"The connection has no file open as main: open a Plumbline file, then load this."};
+  m_state->isCheckingNames = true;  // these ask for what the file has
   for (const auto step : {&Database::checkKind, &Database::checkTables, &Database::createViews}) {
     if (done.ok()) done = (this->*step)();
   }
+  m_state->isCheckingNames = false;
   if (!done.ok()) m_state->unusable = done.error().message;
   return done;
 }
@@ -516,6 +516,12 @@ Result<Statement> Database::prepare(std::string_view sql) {
 
 Result<std::optional<Statement>> Database::prepareNext(std::string_view script, size_t& at) {
   sqlite3_stmt* raw = nullptr;
+  if (isBorrowed() && !m_state->isCheckingNames) {
+    m_state->isCheckingNames = true;
+    const Status checked = checkNamesAreOurs(*this, script.substr(std::min(at, script.size())));
+    m_state->isCheckingNames = false;
+    if (!checked.ok()) return checked.error();
+  }
   const auto views = viewsOf(*m_state, script, at);
   if (!views.ok()) return views.error();
   if (!views.value().empty()) {
@@ -533,6 +539,7 @@ Result<std::optional<Statement>> Database::prepareNext(std::string_view script, 
     const int result = sqlite3_prepare_v3(m_handle.get(), sql.data(), static_cast<int>(sql.size()), 0, &raw, &tail);
     if (result != SQLITE_OK) {
       const std::string message = sentence(m_handle.get(), m_path);
+      if (const std::string refused = refusedViewSentence(message); !refused.empty()) return Error{refused};
       const int offset = errorOffset(m_handle.get());
       if (offset < 0) return Error{message};
       const std::string position = positionIn(script, at + static_cast<size_t>(offset));

@@ -14,6 +14,7 @@
 #include <memory>
 #include <utility>
 
+#include "analyzer/trace/damaged_file.h"
 #include "analyzer/trace/foreign_file.h"
 
 namespace plumb {
@@ -150,11 +151,21 @@ Status FrameIndex::scan() {
 }
 
 std::string FrameIndex::cutSentence() const {
-  return fmt::format(
-      "{} {} {}: {} whole frames with {:.1f} MB come before it. `plumb pack {} -o part.sqlite` unpacks these, and "
-      "`sqlite3 part.sqlite .recover | sqlite3 rescued.sqlite` saves what they hold.",
-      m_path, m_damage ? "is damaged at byte" : "ends early, at byte", m_damage.value_or(m_fileBytes), count(),
-      static_cast<double>(size()) / 1e6, m_path);
+  const std::string place = fmt::format("{} {} {}", m_path, m_damage ? "is damaged at byte" : "ends early, at byte",
+                                        m_damage.value_or(m_fileBytes));
+  if (count() == 0) {
+    return place +
+           ", inside its first frame, so nothing of it can be read: it has to be copied again from where it is whole, "
+           "or made again from what it was packed or imported from.";
+  }
+  return fmt::format("{}: {} whole frame{} with {:.1f} MB come{} before it.", place, count(), count() == 1 ? "" : "s",
+                     static_cast<double>(size()) / 1e6, count() == 1 ? "s" : "");
+}
+
+std::string FrameIndex::remedy() const {
+  if (count() == 0) return "";
+  return fmt::format(" `plumb pack {} -o part.sqlite` unpacks what is whole, and {}", m_path,
+                     recoverSentence("part.sqlite"));
 }
 
 Error FrameIndex::inOnePiece(uint64_t offset) const {
@@ -190,10 +201,8 @@ size_t FrameIndex::frameAt(uint64_t offset) const noexcept {
 
 Error FrameIndex::unusable(size_t frame, std::string_view why) const {
   const Frame& place = m_frames[frame];
-  return Error{
-      fmt::format("{} is damaged in frame {} of {}, bytes {} to {} ({}). `plumb pack {} -o part.sqlite` unpacks the "
-                  "others, and `sqlite3 part.sqlite .recover | sqlite3 rescued.sqlite` saves what they hold.",
-                  m_path, frame + 1, count(), place.offset, place.offset + place.bytes, why, m_path)};
+  return Error{fmt::format("{} is damaged in frame {} of {}, bytes {} to {} ({}).", m_path, frame + 1, count(),
+                           place.offset, place.offset + place.bytes, why)};
 }
 
 Result<std::string> FrameIndex::decompress(size_t frame) const {

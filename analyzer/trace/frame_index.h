@@ -35,11 +35,13 @@ class FrameIndex {
   [[nodiscard]] uint64_t start(size_t frame) const noexcept { return m_frames[frame].start; }
   [[nodiscard]] size_t bytes(size_t frame) const noexcept { return m_frames[frame + 1].start - m_frames[frame].start; }
   [[nodiscard]] size_t frameAt(uint64_t offset) const noexcept;  // requires offset < size()
-  // The frame's content. An error names the place.
+  // The frame's content. An error is a sentence that names the place.
   [[nodiscard]] Result<std::string> decompress(size_t frame) const;
   // Frames are missing at its end, or may be; the sentence says where.
   [[nodiscard]] bool isCut() const noexcept { return m_isCut; }
   [[nodiscard]] std::string cutSentence() const;
+  // A sentence for behind these, with a space before it: what can be done about it. "" when nothing can.
+  [[nodiscard]] std::string remedy() const;
 
  private:
   struct Frame {

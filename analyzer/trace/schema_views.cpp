@@ -82,6 +82,15 @@ void forEachWord(std::string_view sql, const std::function<void(std::string_view
   forEachPlainWord(sql.substr(from), take);
 }
 
+bool isSchemaView(std::string_view name) { return catalog().byName.count(std::string(name)) > 0; }
+
+bool isAsTheSchemaHasIt(std::string_view name, std::string_view sql) {
+  const auto view = catalog().byName.find(std::string(name));
+  if (view == catalog().byName.end()) return false;
+  constexpr std::string_view kCreate = "CREATE VIEW ";
+  return sql.starts_with(kCreate) && catalog().definitions[view->second].starts_with(sql.substr(kCreate.size()));
+}
+
 SchemaViews::SchemaViews() : m_isMade(catalog().definitions.size()) {}
 
 Status SchemaViews::addTable(std::string_view name, std::string sql, std::function<Status()> add) {

@@ -16,6 +16,11 @@ namespace plumb {
 // of literals too. Whoever looks for a name among them misses none.
 void forEachWord(std::string_view sql, const std::function<void(std::string_view word)>& take);
 
+// Whether the schema has a view of that name; in lower case.
+[[nodiscard]] bool isSchemaView(std::string_view name);
+// Whether this is its text as SQLite keeps it.
+[[nodiscard]] bool isAsTheSchemaHasIt(std::string_view name, std::string_view sql);
+
 // What a connection lacks of the schema's views, and of the tables that are no part of a file. Not thread-safe.
 class SchemaViews {
  public:

@@ -16,12 +16,17 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 namespace plumb {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What SQLite makes beside a file that it writes.
+constexpr std::string_view kCompanions[] = {"-journal", "-wal", "-shm"};
+constexpr size_t kLongestCompanion = 8;
 
 // What a signal handler can read: paths of stagings, in places that are never moved.
 struct Registered {
@@ -32,7 +37,7 @@ std::array<Registered, 16> registered;
 
 void enroll(const std::string& path) {
   for (Registered& entry : registered) {
-    if (path.size() >= entry.path.size() || entry.isUsed.exchange(true)) continue;
+    if (path.size() + kLongestCompanion >= entry.path.size() || entry.isUsed.exchange(true)) continue;
     std::memcpy(entry.path.data(), path.c_str(), path.size() + 1);
     entry.isReady = true;
     return;
@@ -80,9 +85,21 @@ void removeTree(int at, const char* name, int depth) {
   ::unlinkat(at, name, AT_REMOVEDIR);
 }
 
+// The same of a staging with its companions. Room for their names is behind the path.
+void removeRegistered(const std::array<char, 4096>& path) {
+  removeTree(AT_FDCWD, path.data(), 0);
+  std::array<char, 4096> name = path;
+  const size_t length = std::strlen(name.data());
+  for (const std::string_view companion : kCompanions) {
+    std::memcpy(name.data() + length, companion.data(), companion.size());
+    name[length + companion.size()] = '\0';
+    ::unlink(name.data());
+  }
+}
+
 void removeAllAndDie(int signal) {
   for (const Registered& entry : registered) {
-    if (entry.isReady) removeTree(AT_FDCWD, entry.path.data(), 0);
+    if (entry.isReady) removeRegistered(entry.path);
   }
   ::signal(signal, SIG_DFL);
   ::raise(signal);
@@ -101,21 +118,38 @@ bool isNumber(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// What processes left that were killed. `start`: of the names, without folders.
+void removeWithCompanions(const std::string& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+  for (const std::string_view companion : kCompanions) fs::remove(path + std::string(companion), ignored);
+}
+
+std::string_view withoutCompanion(std::string_view name) {
+  for (const std::string_view companion : kCompanions) {
+    if (name.ends_with(companion)) return name.substr(0, name.size() - companion.size());
+  }
+  return name;
+}
+
+// What processes left that were killed. `start`: of the names, without folders. A companion is made after its file and
+// goes before it, so one that stands alone was left, too.
 void removeLeftovers(const fs::path& folder, const std::string& start, bool isFolder) {
   std::error_code failed;
-  std::vector<std::string> left;
+  std::set<std::string> left;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, failed)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(start) || !isNumber(std::string_view(name).substr(start.size()))) continue;
+    const std::string_view own = isFolder ? name : withoutCompanion(name);
+    if (!own.starts_with(start) || !isNumber(own.substr(start.size()))) continue;
     const fs::file_status status = entry.symlink_status(failed);
-    if (isFolder ? fs::is_directory(status) : fs::is_regular_file(status)) left.push_back(entry.path().string());
+    if (isFolder ? !fs::is_directory(status) : !fs::is_regular_file(status)) continue;
+    left.insert((entry.path().parent_path() / own).string());
   }
   for (const std::string& path : left) {
-    const int lock = lockExisting(path);
-    if (lock < 0) continue;
-    fs::remove_all(path, failed);
-    ::close(lock);
+    const bool isAlone = !fs::exists(fs::symlink_status(path, failed));
+    const int lock = isAlone ? -1 : lockExisting(path);
+    if (lock < 0 && !isAlone) continue;
+    removeWithCompanions(path);
+    if (lock >= 0) ::close(lock);
   }
 }
 
@@ -136,30 +170,35 @@ Error systemError() { return Error{std::strerror(errno)}; }
 }  // namespace
 
 Result<Staging> Staging::create(const std::string& target, std::string_view word, bool isFolder) {
-  std::error_code failed;
-  const bool isInside = isFolder && fs::is_directory(target, failed);
+  std::error_code ignored;
+  const bool isInside = isFolder && fs::is_directory(target, ignored);
   const fs::path place = isInside ? fs::path(target) : fs::path(target).parent_path();
   const std::string start =
       isInside ? fmt::format(".plumb-{}-", word) : fmt::format("{}.{}-", fs::path(target).filename().string(), word);
   removeLeftovers(place, start, isFolder);
   const std::string path = (place / fmt::format("{}{}", start, ::getpid())).string();
+  enroll(path);  // before it is there, so that no signal comes between
+  const auto failed = [&path](Error error) {
+    strike(path);
+    return error;
+  };
   constexpr int kAttempts = 3;
   for (int i = 0; i < kAttempts; ++i) {
     int fd = -1;
     if (isFolder) {
-      if (::mkdir(path.c_str(), 0777) != 0) return systemError();
+      if (::mkdir(path.c_str(), 0777) != 0) return failed(systemError());
       fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     } else {
       fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     }
-    if (fd < 0) return systemError();
+    if (fd < 0) return failed(systemError());
     // Some file systems have no locks: then nobody tidies up there.
     (void)::flock(fd, LOCK_EX | LOCK_NB);
     // Another process may have taken it for a leftover before it was locked.
     if (isSameFile(fd, path)) return Staging(target, path, fd);
     ::close(fd);
   }
-  return Error{"another process removes what this one makes there"};
+  return failed(Error{"another process removes what this one makes there"});
 }
 
 Result<Staging> Staging::file(const std::string& target, std::string_view word) { return create(target, word, false); }
@@ -174,9 +213,7 @@ Result<Staging> Staging::folder(const std::string& target, std::string_view word
 }
 
 Staging::Staging(std::string target, std::string path, int lock)
-    : m_target(std::move(target)), m_path(std::move(path)), m_lock(lock) {
-  enroll(m_path);
-}
+    : m_target(std::move(target)), m_path(std::move(path)), m_lock(lock) {}
 
 Staging::Staging(Staging&& other) noexcept
     : m_target(std::move(other.m_target)),
@@ -184,10 +221,7 @@ Staging::Staging(Staging&& other) noexcept
       m_lock(std::exchange(other.m_lock, -1)) {}
 
 Staging::~Staging() {
-  if (!m_path.empty()) {
-    std::error_code ignored;
-    fs::remove_all(m_path, ignored);
-  }
+  if (!m_path.empty()) removeWithCompanions(m_path);
   forget();
 }
 

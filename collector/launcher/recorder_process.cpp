@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "collector/transport/dead_sessions.h"
+
 namespace plumb::launcher {
 namespace {
 
@@ -85,8 +87,8 @@ RecorderProcess::~RecorderProcess() {
 }
 
 Status RecorderProcess::makeDirectory() {
-  const char* folder = std::getenv("TMPDIR");
-  std::string pattern = fmt::format("{}/plumb-XXXXXX", folder == nullptr || *folder == '\0' ? "/tmp" : folder);
+  transport::removeDeadSessions();
+  std::string pattern = fmt::format("{}/{}", transport::sessionsFolder(), transport::sessionPattern());
   if (mkdtemp(pattern.data()) == nullptr) {  // mode 0700
     return Error{
         fmt::format("Cannot make a folder for the session ({}): {}. Set TMPDIR to a folder that you may write.",

@@ -12,6 +12,7 @@
 
 #include "collector/recorder/server.h"
 #include "collector/recorder/trace_file.h"
+#include "collector/transport/dead_sessions.h"
 
 namespace plumb::recorder {
 namespace {
@@ -60,6 +61,7 @@ int record(Options options) {
 }
 
 int complete(const std::string& path) {
+  transport::removeDeadSessions();  // of the recorder that was killed, among others
   const auto done = recoverTraceFile(path);
   if (!done.ok()) return fail(done.error().message);
   std::printf("%s\n", done.value().c_str());

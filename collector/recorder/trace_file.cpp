@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "collector/schema/schema.h"
 
@@ -50,6 +51,18 @@ std::string nthName(const std::string& path, int n) {
   const std::filesystem::path p(path);
   if (n == 1) return path;
   return (p.parent_path() / fmt::format("{}-{}{}", p.stem().string(), n, p.extension().string())).string();
+}
+
+// By recoverTraceFile(), completely, of all that this version would do.
+bool isRecovered(Database& database) {
+  constexpr std::string_view kIndex = "CREATE INDEX";
+  size_t indexes = 0;
+  const std::string_view sql = schema::indexesSql();
+  for (size_t at = sql.find(kIndex); at != std::string_view::npos; at = sql.find(kIndex, at + 1)) ++indexes;
+  return database.queryText("PRAGMA journal_mode") == "delete" &&
+         database.queryText("SELECT 1 FROM diagnostic WHERE code = 'interrupted'") == "1" &&
+         database.queryText(fmt::format(
+             "SELECT count(*) >= {} FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL", indexes)) == "1";
 }
 
 }  // namespace
@@ -126,6 +139,9 @@ Result<std::string> recoverTraceFile(const std::string& path) {
   }
   if (database.queryText("SELECT value FROM meta WHERE key = 'complete'") == "1") {
     return fmt::format("{} is complete; nothing to do.", path);
+  }
+  if (isRecovered(database)) {
+    return fmt::format("{} has been finished before; nothing to do. Its last moments are missing.", path);
   }
   Status status = database.execute(
       "INSERT INTO diagnostic(process_id, start_ns, severity, lane, code, count, message) "

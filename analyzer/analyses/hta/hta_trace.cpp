@@ -13,6 +13,7 @@
 
 #include "analyzer/analyses/event_rows.h"
 #include "analyzer/analyses/launched_work.h"
+#include "analyzer/analyses/time_clause.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
 #include "analyzer/trace/row_scan.h"
@@ -242,7 +243,7 @@ class Loader {
       for (Rank& rank : m_run.ranks) rank.calls.reserve(count);
     }
     return scanRows(m_trace.database(), "process_id, correlation, start_ns, duration_ns, name_id, thread_id",
-                    "main.api_call", [&](const RowValues& row) {
+                    "main.api_call WHERE " + mayBegin(m_trace, m_kept, Side::Host), [&](const RowValues& row) {
                       Rank* rank = rankOf(row.id<ProcessId>(0));
                       if (!rank || !isUsableTime(row.integer(2), row.integer(3))) return;
                       if (!m_kept.keepsOnHost(rank->process, row.time(2))) return;

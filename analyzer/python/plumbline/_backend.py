@@ -62,8 +62,32 @@ def _sentence(error: BaseException) -> str:
 
 def _load(connection: sqlite3.Connection, library: pathlib.Path) -> None:
     connection.enable_load_extension(True)
-    connection.load_extension(str(library.resolve()))
+    try:
+        connection.load_extension(str(library.resolve()))
+    except sqlite3.OperationalError as error:
+        # The linker's words; of a file that is no library SQLite gives those about another name that it tried then.
+        if "shared object" not in str(error) and "undefined symbol" not in str(error):
+            raise
+        raise Error(f"{library} cannot be loaded ({error}): build Plumbline again.") from error
     connection.enable_load_extension(False)
+
+
+def check_kind(file: pathlib.Path) -> None:
+    """Raises what can be said of a file before SQLite is asked, which does not name it."""
+    if file.is_dir():
+        raise Error(f"{file} is a folder: name a trace file in it.")
+    if not file.is_file():
+        raise Error(f"There is no file {file}.")
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(16)
+        if start and not b"SQLite format 3\0".startswith(start) and not _is_compressed(file):
+            raise Error(
+                f"{file} is not a Plumbline file: it is not an SQLite database. A trace of another profiler has to be "
+                "imported first: plumb import FILE -o run.sqlite."
+            )
+    except OSError as error:
+        raise Error(f"{file} cannot be opened: {error}.") from error
 
 
 def _problem(file: pathlib.Path, library: pathlib.Path) -> Optional[str]:

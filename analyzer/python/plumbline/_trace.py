@@ -9,7 +9,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, List, Optional, Union
 
-from ._backend import Backend, Error, Library, Parameters, Program
+from ._backend import Backend, Error, Library, Parameters, Program, check_kind
 from ._find import LIBRARY, find_library, find_program
 from ._table import Table
 
@@ -128,9 +128,10 @@ def open(path: PathLike, *, library: Optional[PathLike] = None) -> Trace:
     `library` is the path of libplumb_sql.so; without one it is looked for in the package, in PLUMB_HOME, in the source
     tree's build folder and beside `plumb` on PATH. A Python whose sqlite3 loads no extensions asks `plumb query`.
     """
+    if not os.fspath(path):
+        raise Error("Name a trace file: the path is empty.")
     file = pathlib.Path(path)
-    if not file.is_file():
-        raise Error(f"There is no file {file}.")
+    check_kind(file)
     backend = _backend(file, library)
     try:
         backend.query("SELECT 1 FROM host_window LIMIT 0", ())  # says what is wrong with a file that is no recording

@@ -218,7 +218,8 @@ TEST_F(Cli, ReportsAreLimitedAndGrouped) {
   EXPECT_EQ(before + after, all);
   expectRefused(plumb({"report", "spans", sample(), "--range", "forward"}, mine),
                 "The report spans takes no --range; of the filters it takes --rank, --step, --from, --to and --by.");
-  expectRefused(plumb({"report", "spans", sample(), "--by", "grid"}, mine), "has no --by grid; it has all and stream");
+  expectRefused(plumb({"report", "spans", sample(), "--by", "grid"}, mine),
+                "has no --by 'grid'; it has all and stream");
   const Outcome described = plumb({"report", "spans", "--columns"}, mine);
   EXPECT_THAT(described.output, AllOf(HasSubstr("Filters: --rank, --step, --from, --to and --by"),
                                       HasSubstr("--by: all (default), stream"), HasSubstr("report_spans(")));
@@ -462,6 +463,39 @@ TEST_F(Cli, WhatIsMissingIsSaid) {
                                     HasSubstr("Cannot say, because no device allocation was recorded")));
   EXPECT_EQ(plumb({"report", "kernels", path("empty.sqlite")}).output, "no rows\nNo kernel was recorded.\n");
   EXPECT_TRUE(json(plumb({"report", "memory", path("empty.sqlite"), "--format", "json"})).empty());
+}
+
+TEST_F(Cli, AReportWithoutRowsSaysWhyBesideThem) {
+  const Outcome table = plumb({"report", "graphs", sample()});
+  EXPECT_EQ(table.output, "no rows\nNo kernel, copy or set ran in a CUDA graph.\n");
+  const Outcome csv = plumb({"report", "graphs", sample(), "--format", "csv"});
+  EXPECT_EQ(csv.exitCode, 0);
+  EXPECT_EQ(csv.errors, "plumb: report graphs: no rows. No kernel, copy or set ran in a CUDA graph.\n");
+  EXPECT_THAT(csv.output, Not(HasSubstr("No kernel")));
+  const Outcome both = plumb({"report", "graphs,kernels,graphs", sample(), "--format", "json"});
+  EXPECT_EQ(both.errors, csv.errors) << "each report comes once";
+  EXPECT_EQ(json(both).size(), 2u);
+}
+
+TEST_F(Cli, ANumberThatIsNoneIsRefused) {
+  for (const char* text : {"", "1x", "99999999999999999999"}) {
+    expectRefused(plumb({"report", "kernels", sample(), "--rank", text}), "is no whole number of 64 bits");
+  }
+}
+
+TEST_F(Cli, AFolderOfRulesOrReportsThatIsNotThereIsSaid) {
+  const Outcome advice = plumb({"advise", sample()}, {{"PLUMB_RULES", path("gone")}});
+  EXPECT_EQ(advice.exitCode, 0);
+  EXPECT_THAT(advice.errors, HasSubstr("PLUMB_RULES names the folder " + path("gone") + ", which cannot be read"));
+  EXPECT_THAT(plumb({"report", "kernels", sample()}, {{"PLUMB_REPORTS", path("gone")}}).errors,
+              HasSubstr("PLUMB_REPORTS names the folder"));
+}
+
+TEST_F(Cli, AViewOfTheFileItselfIsNotRunAndOursIsNamed) {
+  expectRefused(plumb({"query", sample(), "SELECT count(*) FROM main.kernels"}),
+                "The view main.kernels is not used, because anybody can have written what views a file holds: name it "
+                "kernels or temp.kernels");
+  EXPECT_EQ(plumb({"query", sample(), "SELECT count(*) FROM temp.kernels"}).exitCode, 0);
 }
 
 TEST_F(Cli, ARunOfOneRankSaysWhyItHasNoCollectives) {

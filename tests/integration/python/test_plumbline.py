@@ -165,9 +165,20 @@ class Opening(WithSample):
             connection.commit()
         text = pathlib.Path(self.folder.name) / "text.sqlite"
         text.write_text("hello " * 1000)
-        for path, part in [(other, "not a Plumbline file"), (text, "not a"), ("/nowhere/x.sqlite", "There is no file")]:
+        folder = pathlib.Path(self.folder.name)
+        for path, part in [
+            (other, "not a Plumbline file"),
+            (text, "text.sqlite is not a Plumbline file: it is not an SQLite database"),
+            ("/nowhere/x.sqlite", "There is no file /nowhere/x.sqlite"),
+            (folder, "is a folder: name a trace file in it"),
+            ("", "the path is empty"),
+        ]:
             with self.assertRaisesRegex(plumbline.Error, part):
                 plumbline.open(path)
+        junk = folder / "libplumb_sql.so"
+        junk.write_text("no library")
+        with self.assertRaisesRegex(plumbline.Error, "libplumb_sql.so cannot be loaded"):
+            plumbline.open(self.file, library=junk)
 
     def test_compressed_recordings(self):
         packed = pathlib.Path(self.folder.name) / "a run #1?.sqlite.zst"

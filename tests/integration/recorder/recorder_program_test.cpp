@@ -226,6 +226,7 @@ TEST_F(RecorderProgram, KilledItLeavesAFileThatOpensAndCanBeCompleted) {
   EXPECT_EQ(db.text("SELECT value FROM meta WHERE key = 'complete'"), "0");
   EXPECT_EQ(db.number("SELECT count(*) FROM diagnostics WHERE name = 'interrupted'"), 1);
   EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
+  EXPECT_THAT(run(commandOf({kRecorder, "--finish", output()})).output, testing::HasSubstr("finished before"));
 }
 
 TEST_F(RecorderProgram, FinishRefusesAFileThatIsBeingRecordedAndOneThatIsNoTrace) {

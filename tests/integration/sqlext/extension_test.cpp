@@ -130,6 +130,19 @@ TEST_F(Extension, GivesWhatPlumbQueryGives) {
   }
 }
 
+TEST_F(Extension, ATableOfTheUsersStaysTheirsAndIsNotTakenForOurs) {
+  const std::string mine = "CREATE TEMP VIEW steps AS SELECT 7 AS step; ";
+  const auto run = [&](const std::string& before, const std::string& sql) {
+    return runProgram({"sqlite3", "-batch", "-bail", "-csv", file(), before, ".load " + kLibrary, sql}, environment());
+  };
+  EXPECT_EQ(run(mine, "SELECT * FROM steps").output, "7\n");
+  EXPECT_THAT(run(mine, "SELECT count(*) FROM report_steps").errors,
+              HasSubstr("The temporary view steps of this connection, which is not Plumbline's, hides the view of that "
+                        "name"));
+  EXPECT_EQ(run(mine, "SELECT count(*) > 0 FROM report_kernels").output, "1\n") << "which reads none of that name";
+  EXPECT_EQ(run("CREATE TEMP TABLE notes(steps)", "SELECT count(*) > 0 FROM report_steps").output, "1\n");
+}
+
 TEST_F(Extension, HasTheUsersOwnReports) {
   m_reports = m_folder.path();
   std::ofstream(m_folder.file("mine.sql")) << "-- Mine\n-- How many?\n-- n: rows\n"

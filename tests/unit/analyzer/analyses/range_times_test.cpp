@@ -191,5 +191,38 @@ TEST(Windows, OfARangeHoldWhatWasLaunchedInAnyOfManyNestedOnes) {
   EXPECT_EQ(windows[0].host.length(), Duration(1000));
 }
 
+// Few launches are looked up by the indexes, in place of reading all: both must find the same.
+TEST(Windows, OfAStepAreTheSameWithAndWithoutIndexes) {
+  std::vector<std::vector<Interval>> found[2];  // by hasIndexes
+  for (const bool hasIndexes : {false, true}) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      const OneRank rank(trace);
+      const int64_t other = trace.addThread(rank.process);
+      for (int64_t step = 0; step < 40; ++step) {
+        const int64_t at = step * 1000;
+        trace.addRange(rank.process, rank.thread, at, 500, "step", 0);
+        for (int64_t i = 0; i < 10; ++i)
+          launch(trace, rank, i % 3 ? rank.thread : other, at + 60 * i, at + 300 + 70 * i, 5);
+        // Work whose call is nested in one that began before the step.
+        const int64_t nested = trace.newCorrelation();
+        trace.addApiCall(rank.process, other, at - 5, 20, "cudaLaunchKernel", nested);
+        trace.addApiCall(rank.process, other, at + 3, 5, "cuLaunchKernel", nested);
+        trace.addKernel(rank.work(at + 2000, 50, nested), "late");
+      }
+      trace.finish(hasIndexes);  // the file of a recorder that was killed has none
+    }
+    Trace trace = valueOf(Trace::open(file.path()));
+    for (const int64_t step : {0, 3, 39}) {
+      Filter filter;
+      filter.step = step;
+      found[hasIndexes].push_back(valueOf(findWindows(trace, filter)).at(0).gpu.parts());
+    }
+  }
+  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(found[1][1], (std::vector<Interval>{intervalOf(3300, 70 * 8 + 5)}));
+}
+
 }  // namespace
 }  // namespace plumb::test

@@ -68,6 +68,13 @@ TEST_F(Gate, SqlOfTruthHasOneResultPerRow) {
   EXPECT_FALSE(results[2].passed) << "an unknown truth is not a pass";
 }
 
+TEST_F(Gate, SqlColumnsHaveNoCase) {
+  const GateResult result = only("SELECT 'a' AS Check_Name, 0 AS PASSED");
+  EXPECT_EQ(result.name, "a");
+  EXPECT_FALSE(result.passed);
+  EXPECT_TRUE(only("SELECT 1 AS Passed").passed);
+}
+
 TEST_F(Gate, SqlOfTruthWithoutRowsFails) { EXPECT_FALSE(only("SELECT 1 AS passed WHERE 0").passed); }
 
 TEST_F(Gate, SqlStatementsAreAllChecked) {
@@ -196,6 +203,14 @@ TEST_F(Gate, YamlNamesWhatItMeasured) {
   EXPECT_EQ(only("rules:\n  - {value: SELECT 5, min: 1, max: 10}\n").detail, "5, wanted at least 1 and at most 10");
 }
 
+TEST_F(Gate, NumbersHaveTheDigitsThatTablesHave) {
+  EXPECT_EQ(only("SELECT 0.1 + 0.2 AS share, 1234567890.0 AS total").detail, "share = 0.3, total = 1234567890");
+  EXPECT_EQ(only("rules:\n  - {value: SELECT 0.1 + 0.2 AS share, max: 0.5}\n").detail,
+            "share = 0.3, wanted at most 0.5");
+  EXPECT_EQ(only("rules:\n  - {value: SELECT 0.1 + 0.2 AS share, equals: 0.3}\n").detail,
+            "share = 0.30000000000000004, wanted exactly 0.3");  // with six it would seem to hold
+}
+
 TEST_F(Gate, YamlSaysWhetherItUsedTheBaseline) {
   Trace same = valueOf(Trace::open(m_file.path()));
   EXPECT_TRUE(only("rules:\n  - {max_slowdown_pct: 3}\n", &same).comparesRuns);
@@ -211,9 +226,11 @@ TEST_F(Gate, YamlErrorsNameTheLine) {
       {"rules:\n  - just a text\n", "line 2: a rule is a map"},
       {"rules:\n  - {name: a, value: SELECT 1, maximum: 3, max: 5}\n", "line 2: 'maximum' is none of"},
       {"rules:\n  - {name: a, value: [1, 2], max: 3}\n", "line 2: "},
+      {"rules:\n  - name: a\n    value: SELECT 5\n    max: 1\n    max: 9\n", "line 5: 'max' stands there twice"},
       {"rules:\n  - {name: a, max_slowdown_pct: 3}\n", "needs --baseline"}};
   for (const auto& [rules, message] : kBad) EXPECT_THAT(problemOf(rules), HasSubstr(message)) << rules;
   EXPECT_THAT(errorOf(check("rules: 5\n")), HasSubstr("no list 'rules'"));
+  EXPECT_THAT(errorOf(check("rules: [{value: SELECT 1, max: 1}]\nrules: []\n")), HasSubstr("line 2: 'rules' stands"));
   EXPECT_THAT(errorOf(check("rules:\n  - {name: [\n")), HasSubstr("line "));
 }
 

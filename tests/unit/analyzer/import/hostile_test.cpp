@@ -251,6 +251,37 @@ TEST_F(StagingTest, LeftoversOfTheDeadAreRemovedAndNothingElse) {
   ::close(living);
 }
 
+TEST_F(StagingTest, JournalsGoWithTheirFile) {
+  std::ofstream(m_folder.file("a.making-99999999")) << "left";
+  std::ofstream(m_folder.file("a.making-99999999-journal")) << "left";
+  std::ofstream(m_folder.file("a.making-99999998-journal")) << "left, and its file is gone";
+  std::ofstream(m_folder.file("a.making-3")) << "being made";
+  std::ofstream(m_folder.file("a.making-3-journal")) << "being made";
+  const int living = ::open(m_folder.file("a.making-3").c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(living, LOCK_EX), 0);
+  {
+    const auto staging = Staging::file(m_folder.file("a"), "making");
+    ASSERT_TRUE(staging.ok());
+    std::ofstream(staging.value().path() + "-journal") << "x";
+    EXPECT_EQ(files().size(), 4u);
+  }
+  EXPECT_EQ(files(), (std::vector<std::string>{"a.making-3", "a.making-3-journal"}));
+  ::close(living);
+}
+
+TEST_F(StagingTest, ASignalRemovesAFileAndItsJournal) {
+  const std::string target = m_folder.file("a");
+  EXPECT_EXIT(
+      {
+        removeStagingsWhenInterrupted();
+        const auto staging = Staging::file(target, "making");
+        std::ofstream(staging.value().path() + "-journal") << "x";
+        ::raise(SIGTERM);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+  EXPECT_THAT(files(), IsEmpty());
+}
+
 TEST_F(StagingTest, AFileThatCameMeanwhileIsKept) {
   auto staging = Staging::file(m_folder.file("a"), "making");
   ASSERT_TRUE(staging.ok());
