@@ -51,6 +51,8 @@ int exportToChrome(Trace& trace, const ExportArguments& arguments) {
              formatCount(static_cast<int64_t>(written.value().events)), written.value().files.size(),
              written.value().files.size() == 1 ? "" : "s",
              holdsSeveral ? "; HolisticTraceAnalysis and TraceLens want a file per rank: name a folder" : "");
+  const std::string leftOut = exports::leftOutText(written.value().leftOut);
+  if (!leftOut.empty()) fmt::print(remarks, "{}\n", leftOut);
   return kDone;
 }
 

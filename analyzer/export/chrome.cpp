@@ -53,7 +53,15 @@ std::vector<std::string> rankFilesIn(const std::string& folder) {
 Result<ExportResult> exportChrome(Trace& trace, const ChromeOptions& options) {
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return snapshot.status().error();
+  auto leftOut = leftOutOfChrome(trace);
+  if (!leftOut.ok()) return leftOut.error();
+  if (trace.processes().empty()) {
+    const std::string text = leftOutText(leftOut.value());
+    return Error{fmt::format("{} has no process, so a Chrome trace of it would be empty.{}{}", trace.path(),
+                             text.empty() ? "" : " ", text)};
+  }
   ExportResult result;
+  result.leftOut = std::move(leftOut).value();
   const auto writeFile = [&](const std::string& path, const Process* only) -> Status {
     auto out = OutputFile::create(path, options.replace);
     if (!out.ok()) return out.error();
