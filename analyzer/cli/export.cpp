@@ -63,8 +63,10 @@ int exportToFolded(Trace& trace, const ExportArguments& arguments) {
   auto lines = exports::exportFolded(trace, weight, out.value());
   if (!lines.ok()) return complain(lines.error().message, kFailed);
   if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  fmt::print(remarksFor(arguments), "{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value(),
+  fmt::print(remarksFor(arguments), "{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value().lines,
              arguments.weight);
+  const std::string leftOut = exports::leftOutText(lines.value());
+  if (!leftOut.empty()) fmt::print(remarksFor(arguments), "{}\n", leftOut);
   return kDone;
 }
 
@@ -91,31 +93,49 @@ int exportToHtml(Trace& trace, const ExportArguments& arguments) {
   return kDone;
 }
 
-Status writeCsv(Trace& trace, const std::string& view, const std::string& path) {
-  auto rows = trace.query("SELECT * FROM " + view);
+// The number of rows; of a table without any there is no file, of a view its header.
+Result<int64_t> writeCsv(Trace& trace, const exports::ExportedTable& table, const std::string& path) {
+  if (!table.isView) {
+    auto first = trace.query(fmt::format("SELECT 1 FROM {} LIMIT 1", table.from));
+    if (!first.ok()) return first.error();
+    if (!first.value().next()) return int64_t{0};
+  }
+  auto rows = trace.query("SELECT * FROM " + table.from);
   if (!rows.ok()) return rows.error();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wbe"), std::fclose);
   if (!file) return Error{fmt::format("Cannot write {}: {}.", path, std::strerror(errno))};
   const auto written = writeRows(rows.value(), Format::Csv, {}, file.get());
   if (!written.ok()) return written.error();
   if (std::fflush(file.get()) != 0) return Error{fmt::format("Cannot write {}: {}.", path, std::strerror(errno))};
-  return Unit{};
+  return written;
 }
 
 int exportToCsv(Trace& trace, const ExportArguments& arguments) {
-  const std::vector<std::string> views = exports::publicViews();
+  auto tables = exports::exportedTables();
+  if (!tables.ok()) return complain(tables.error().message, kFailed);
+  const auto others = exports::foreignTablesText(trace);
+  if (!others.ok()) return complain(others.error().message, kBadInput);
   std::vector<std::string> names;
-  for (const std::string& view : views) names.push_back(view + ".csv");
+  for (const exports::ExportedTable& table : tables.value()) names.push_back(table.name + ".csv");
   auto folder = exports::OutputFolder::create(arguments.output, names, arguments.force);
   if (!folder.ok()) return complain(folder.error().message, kFailed);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  for (size_t i = 0; i < views.size(); ++i) {
-    if (const Status written = writeCsv(trace, views[i], folder.value().place(names[i])); !written.ok())
-      return complain(written.error().message, kFailed);
+  std::string said, empty;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const exports::ExportedTable& table = tables.value()[i];
+    const auto written = writeCsv(trace, table, folder.value().place(names[i]));
+    if (!written.ok()) return complain(written.error().message, kFailed);
+    if (table.isView || written.value() > 0) {
+      said += fmt::format("{}: {} rows\n", escaped((fs::path(arguments.output) / names[i]).string()), written.value());
+    } else {
+      empty += (empty.empty() ? "" : ", ") + table.name;
+    }
   }
   if (const Status done = folder.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  for (const std::string& name : names) fmt::print("{}\n", escaped((fs::path(arguments.output) / name).string()));
+  fmt::print("{}", said);
+  if (!empty.empty()) fmt::print("Without rows, and so without files: {}.\n", empty);
+  if (!others.value().empty()) fmt::print("{}\n", escaped(others.value()));
   return kDone;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "analyzer/export/column_roles.h"
+#include "analyzer/export/views.h"
 #include "analyzer/import/import.h"
 #include "analyzer/import/trace_file.h"
 #include "analyzer/trace/trace.h"
@@ -153,19 +154,10 @@ Status Merger::copy(const Table& table, int64_t shiftNs) {
 }
 
 Status Merger::noteForeignTables() {
-  std::set<std::string> known = {"meta", "string", "memory_category"};
-  for (const Table& table : m_tables) known.insert(table.name);
-  auto rows = m_source->query("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
-  if (!rows.ok()) return rows.error();
-  std::string others;
-  while (rows.value().next()) {
-    const std::string name(rows.value().text(0));
-    if (!known.contains(name)) others += fmt::format("{}{}", others.empty() ? "" : ", ", name);
-  }
-  if (!others.empty()) {
-    warn(fmt::format("{}: its tables {} are not of the trace format and were left out.", m_source->path(), others));
-  }
-  return rows.value().status();
+  const auto others = foreignTablesText(*m_source);
+  if (!others.ok()) return others.error();
+  if (!others.value().empty()) warn(fmt::format("{}: {}", m_source->path(), others.value()));
+  return Unit{};
 }
 
 Status Merger::add(Trace& source, int64_t shiftNs) {
