@@ -146,6 +146,7 @@ std::string pageOfSnapshot(bool hasTimes) {
     TraceBuilder trace(file.path());
     const OneRank rank(trace);
     trace.execute("UPDATE string SET text = 'PyTorch memory snapshot' WHERE id = (SELECT program_id FROM process)");
+    trace.execute("UPDATE process SET end_ns = 50000");
     for (int64_t i = 0; i < 50; ++i) {
       trace.addAllocation(
           {.process = rank.process, .device = rank.device, .startNs = i * 1000, .address = 4096 * i, .bytes = 4096});
