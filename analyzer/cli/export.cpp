@@ -40,8 +40,10 @@ int exportToChrome(Trace& trace, const ExportArguments& arguments) {
   options.isFolder =
       arguments.output != "-" && !arguments.output.ends_with(".json") && !arguments.output.ends_with(".json.gz");
   options.replace = arguments.force;
+  bool writeFailed = false;
+  options.writeFailed = &writeFailed;
   auto written = exports::exportChrome(trace, options);
-  if (!written.ok()) return complain(written.error().message, kFailed);
+  if (!written.ok()) return complain(written.error().message, writeFailed ? kFailed : kBadInput);
   std::FILE* remarks = remarksFor(arguments);
   for (const std::string& file : written.value().files) {
     if (remarks == stdout) fmt::print("{}\n", escaped(file));
@@ -58,7 +60,7 @@ int exportToChrome(Trace& trace, const ExportArguments& arguments) {
 
 int exportToFolded(Trace& trace, const ExportArguments& arguments) {
   auto out = exports::OutputFile::create(arguments.output, arguments.force);
-  if (!out.ok()) return complain(out.error().message, kFailed);
+  if (!out.ok()) return complain(out.error().message, kBadInput);
   const auto weight = arguments.weight == "host" ? exports::FoldedWeight::Host : exports::FoldedWeight::Gpu;
   auto lines = exports::exportFolded(trace, weight, out.value());
   if (!lines.ok()) return complain(lines.error().message, kFailed);
@@ -71,8 +73,9 @@ int exportToFolded(Trace& trace, const ExportArguments& arguments) {
 }
 
 int exportToNsys(Trace& trace, const ExportArguments& arguments) {
-  const auto written = exports::exportNsys(trace, arguments.output, arguments.force);
-  if (!written.ok()) return complain(written.error().message, kFailed);
+  bool writeFailed = false;
+  const auto written = exports::exportNsys(trace, arguments.output, arguments.force, &writeFailed);
+  if (!written.ok()) return complain(written.error().message, writeFailed ? kFailed : kBadInput);
   fmt::print("{}: {} tables, {} rows, named as in Nsight Systems' SQLite export\n", escaped(arguments.output),
              written.value().tables, formatCount(written.value().rows));
   return kDone;
@@ -84,7 +87,7 @@ int exportToHtml(Trace& trace, const ExportArguments& arguments) {
   if (const Status added = registerSqlSurface(trace, reports.value()); !added.ok())
     return complain(added.error().message, kFailed);
   auto out = exports::OutputFile::create(arguments.output, arguments.force);
-  if (!out.ok()) return complain(out.error().message, kFailed);
+  if (!out.ok()) return complain(out.error().message, kBadInput);
   const exports::PageOptions options{{}, kVersion, arguments.reportFolders, arguments.ruleFolders};
   if (const Status written = exports::exportReportPage(trace, options, out.value()); !written.ok())
     return complain(written.error().message, kFailed);
@@ -118,7 +121,7 @@ int exportToCsv(Trace& trace, const ExportArguments& arguments) {
   std::vector<std::string> names;
   for (const exports::ExportedTable& table : tables.value()) names.push_back(table.name + ".csv");
   auto folder = exports::OutputFolder::create(arguments.output, names, arguments.force);
-  if (!folder.ok()) return complain(folder.error().message, kFailed);
+  if (!folder.ok()) return complain(folder.error().message, kBadInput);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
   std::string said, empty;
@@ -177,8 +180,9 @@ int runExport(const ExportArguments& arguments) {
 int runMerge(const MergeArguments& arguments) {
   if (arguments.files.size() < 2) return complain("Name two or more trace files to merge.", kBadInput);
   removeStagingsWhenInterrupted();
-  auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion});
-  if (!merged.ok()) return complain(merged.error().message, kBadInput);
+  bool writeFailed = false;
+  auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion, &writeFailed});
+  if (!merged.ok()) return complain(merged.error().message, writeFailed ? kFailed : kBadInput);
   for (const std::string& warning : merged.value().warnings) (void)complain(warning, kDone);
   fmt::print("{}: {} rows of {} files\n", escaped(arguments.output),
              formatCount(static_cast<int64_t>(merged.value().rows)), arguments.files.size());
@@ -192,9 +196,10 @@ int runPack(const PackArguments& arguments) {
   if (line.isTerminal()) {
     progress = [&](const std::string& what, uint64_t done, uint64_t size) { line.show(what, done, size); };
   }
-  auto packed = exports::packTrace(arguments.file, arguments.output, progress);
+  bool writeFailed = false;
+  auto packed = exports::packTrace(arguments.file, arguments.output, progress, &writeFailed);
   line.clear();
-  if (!packed.ok()) return complain(packed.error().message, kBadInput);
+  if (!packed.ok()) return complain(packed.error().message, writeFailed ? kFailed : kBadInput);
   const exports::PackResult& result = packed.value();
   for (const std::string& warning : result.warnings) (void)complain(warning, kDone);
   fmt::print("{}: {:.1f} MB, of {:.1f} MB\n", escaped(arguments.output), static_cast<double>(result.bytesAfter) / 1e6,

@@ -275,17 +275,22 @@ void describe(CLI::App& app, Arguments& arguments) {
   exporting->add_flag("--force", arguments.exporting.force, "replace what is there");
   exporting->footer(
       "chrome   trace.json[.gz] for Perfetto; a folder gets a file per rank, as HolisticTraceAnalysis wants them\n"
-      "csv      a folder with a file per view\n"
-      "parquet  a folder with a dataset per view (by rank where all rows have one) for DuckDB, Spark, Dask, pandas\n"
+      "csv      a folder with a file per view, and one per table that no view shows\n"
+      "parquet  the same as datasets (by rank where all rows have one) for DuckDB, Spark, Dask, pandas\n"
       "nsys     an SQLite file with the tables of Nsight Systems' export, for programs that read those\n"
       "folded   stacks for flamegraph.pl, speedscope, inferno\n"
       "html     one page to send to a colleague: what ran, where its time and memory went, advice\n"
+      "What a format has no place for is said at the end, with how many rows it is: of chrome environment variables,\n"
+      "clock readings, states of plugins and of communicators, benchmarks, and events without a time.\n"
       "Example: plumb export run.sqlite --format chrome -o run.json.gz");
 
   CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);
   merge->add_option("FILE", arguments.merge.files, "trace files of one run")->required();
   merge->add_option("-o,--output", arguments.merge.output, "trace file to make; NAME.zst is compressed")->required();
-  merge->footer("Example: plumb merge node0.sqlite node1.sqlite -o run.sqlite");
+  merge->footer(
+      "Files that hold the same events are refused, and what makes files doubtful together is said: a rank in two of\n"
+      "them, times that do not meet, a clock that is not known.\n"
+      "Example: plumb merge node0.sqlite node1.sqlite -o run.sqlite");
 
   CLI::App* pack = app.add_subcommand("pack", "Compress a trace file, or unpack a compressed one")->group(kFiles);
   pack->add_option("FILE", arguments.pack.file, "trace file")->required();
@@ -353,6 +358,8 @@ int run(int argc, char** argv) {
   if (const auto wrong = unknownCommand(app, all)) return complain(*wrong, kBadInput);
   // A reader that has seen enough (plumb query … | head) ends us without a word, whatever we inherited.
   std::signal(SIGPIPE, SIG_DFL);
+  // A limit on the size of files is an error of writing, with a sentence.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -36,6 +36,7 @@ struct ChromeOptions {
   std::string output;
   bool isFolder = false;
   bool replace = false;
+  bool* writeFailed = nullptr;  // is set when the error is one of writing the output (its disk is full)
 };
 
 struct ExportResult {

@@ -5,6 +5,7 @@
 // `plumb export --format parquet` starts it.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -43,7 +44,7 @@ int run(const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const ExportedTable& table : tables.value()) names.push_back(table.name);
   auto folder = OutputFolder::create(arguments[1], names, force);
-  if (!folder.ok()) return complain(folder.error().message, kFailed);
+  if (!folder.ok()) return complain(folder.error().message, kBadInput);
   std::string said, empty;
   for (const ExportedTable& table : tables.value()) {
     auto written = writeDataset(trace, table.from, folder.value().place(table.name));
@@ -66,6 +67,7 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace plumb::exports
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of writing
   try {
     return plumb::exports::run({argv + 1, argv + argc});
   } catch (const std::exception& failure) {
