@@ -18,8 +18,8 @@ inline constexpr int kFilesLeftOut = 3;  // done, but for what is named on stand
 inline constexpr const char* kExitCodes =
     "Exit codes:\n"
     "  0  done; of check: every rule holds\n"
-    "  1  it failed; of check: a rule does not hold\n"
-    "  2  wrong usage, or a file that cannot be used\n"
+    "  1  it failed (the disk is full …); of check: a rule does not hold\n"
+    "  2  wrong usage: a file that cannot be used, an output that is there already\n"
     "  3  done without what was left out: by import files that are no traces, by pack what is damaged\n"
     "record ends as the program does that it ran, with 2 when that cannot be run.";
 

@@ -40,8 +40,10 @@ int exportToChrome(Trace& trace, const ExportArguments& arguments) {
   options.isFolder =
       arguments.output != "-" && !arguments.output.ends_with(".json") && !arguments.output.ends_with(".json.gz");
   options.replace = arguments.force;
+  bool writeFailed = false;
+  options.writeFailed = &writeFailed;
   auto written = exports::exportChrome(trace, options);
-  if (!written.ok()) return complain(written.error().message, kFailed);
+  if (!written.ok()) return complain(written.error().message, writeFailed ? kFailed : kBadInput);
   std::FILE* remarks = remarksFor(arguments);
   for (const std::string& file : written.value().files) {
     if (remarks == stdout) fmt::print("{}\n", escaped(file));
@@ -51,24 +53,29 @@ int exportToChrome(Trace& trace, const ExportArguments& arguments) {
              formatCount(static_cast<int64_t>(written.value().events)), written.value().files.size(),
              written.value().files.size() == 1 ? "" : "s",
              holdsSeveral ? "; HolisticTraceAnalysis and TraceLens want a file per rank: name a folder" : "");
+  const std::string leftOut = exports::leftOutText(written.value().leftOut);
+  if (!leftOut.empty()) fmt::print(remarks, "{}\n", leftOut);
   return kDone;
 }
 
 int exportToFolded(Trace& trace, const ExportArguments& arguments) {
   auto out = exports::OutputFile::create(arguments.output, arguments.force);
-  if (!out.ok()) return complain(out.error().message, kFailed);
+  if (!out.ok()) return complain(out.error().message, kBadInput);
   const auto weight = arguments.weight == "host" ? exports::FoldedWeight::Host : exports::FoldedWeight::Gpu;
   auto lines = exports::exportFolded(trace, weight, out.value());
   if (!lines.ok()) return complain(lines.error().message, kFailed);
   if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  fmt::print(remarksFor(arguments), "{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value(),
+  fmt::print(remarksFor(arguments), "{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value().lines,
              arguments.weight);
+  const std::string leftOut = exports::leftOutText(lines.value());
+  if (!leftOut.empty()) fmt::print(remarksFor(arguments), "{}\n", leftOut);
   return kDone;
 }
 
 int exportToNsys(Trace& trace, const ExportArguments& arguments) {
-  const auto written = exports::exportNsys(trace, arguments.output, arguments.force);
-  if (!written.ok()) return complain(written.error().message, kFailed);
+  bool writeFailed = false;
+  const auto written = exports::exportNsys(trace, arguments.output, arguments.force, &writeFailed);
+  if (!written.ok()) return complain(written.error().message, writeFailed ? kFailed : kBadInput);
   fmt::print("{}: {} tables, {} rows, named as in Nsight Systems' SQLite export\n", escaped(arguments.output),
              written.value().tables, formatCount(written.value().rows));
   return kDone;
@@ -80,7 +87,7 @@ int exportToHtml(Trace& trace, const ExportArguments& arguments) {
   if (const Status added = registerSqlSurface(trace, reports.value()); !added.ok())
     return complain(added.error().message, kFailed);
   auto out = exports::OutputFile::create(arguments.output, arguments.force);
-  if (!out.ok()) return complain(out.error().message, kFailed);
+  if (!out.ok()) return complain(out.error().message, kBadInput);
   const exports::PageOptions options{{}, kVersion, arguments.reportFolders, arguments.ruleFolders};
   if (const Status written = exports::exportReportPage(trace, options, out.value()); !written.ok())
     return complain(written.error().message, kFailed);
@@ -89,31 +96,49 @@ int exportToHtml(Trace& trace, const ExportArguments& arguments) {
   return kDone;
 }
 
-Status writeCsv(Trace& trace, const std::string& view, const std::string& path) {
-  auto rows = trace.query("SELECT * FROM " + view);
+// The number of rows; of a table without any there is no file, of a view its header.
+Result<int64_t> writeCsv(Trace& trace, const exports::ExportedTable& table, const std::string& path) {
+  if (!table.isView) {
+    auto first = trace.query(fmt::format("SELECT 1 FROM {} LIMIT 1", table.from));
+    if (!first.ok()) return first.error();
+    if (!first.value().next()) return int64_t{0};
+  }
+  auto rows = trace.query("SELECT * FROM " + table.from);
   if (!rows.ok()) return rows.error();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wbe"), std::fclose);
   if (!file) return Error{fmt::format("Cannot write {}: {}.", path, std::strerror(errno))};
   const auto written = writeRows(rows.value(), Format::Csv, {}, file.get());
   if (!written.ok()) return written.error();
   if (std::fflush(file.get()) != 0) return Error{fmt::format("Cannot write {}: {}.", path, std::strerror(errno))};
-  return Unit{};
+  return written;
 }
 
 int exportToCsv(Trace& trace, const ExportArguments& arguments) {
-  const std::vector<std::string> views = exports::publicViews();
+  auto tables = exports::exportedTables();
+  if (!tables.ok()) return complain(tables.error().message, kFailed);
+  const auto others = exports::foreignTablesText(trace);
+  if (!others.ok()) return complain(others.error().message, kBadInput);
   std::vector<std::string> names;
-  for (const std::string& view : views) names.push_back(view + ".csv");
+  for (const exports::ExportedTable& table : tables.value()) names.push_back(table.name + ".csv");
   auto folder = exports::OutputFolder::create(arguments.output, names, arguments.force);
-  if (!folder.ok()) return complain(folder.error().message, kFailed);
+  if (!folder.ok()) return complain(folder.error().message, kBadInput);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
-  for (size_t i = 0; i < views.size(); ++i) {
-    if (const Status written = writeCsv(trace, views[i], folder.value().place(names[i])); !written.ok())
-      return complain(written.error().message, kFailed);
+  std::string said, empty;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const exports::ExportedTable& table = tables.value()[i];
+    const auto written = writeCsv(trace, table, folder.value().place(names[i]));
+    if (!written.ok()) return complain(written.error().message, kFailed);
+    if (table.isView || written.value() > 0) {
+      said += fmt::format("{}: {} rows\n", escaped((fs::path(arguments.output) / names[i]).string()), written.value());
+    } else {
+      empty += (empty.empty() ? "" : ", ") + table.name;
+    }
   }
   if (const Status done = folder.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  for (const std::string& name : names) fmt::print("{}\n", escaped((fs::path(arguments.output) / name).string()));
+  fmt::print("{}", said);
+  if (!empty.empty()) fmt::print("Without rows, and so without files: {}.\n", empty);
+  if (!others.value().empty()) fmt::print("{}\n", escaped(others.value()));
   return kDone;
 }
 
@@ -155,8 +180,9 @@ int runExport(const ExportArguments& arguments) {
 int runMerge(const MergeArguments& arguments) {
   if (arguments.files.size() < 2) return complain("Name two or more trace files to merge.", kBadInput);
   removeStagingsWhenInterrupted();
-  auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion});
-  if (!merged.ok()) return complain(merged.error().message, kBadInput);
+  bool writeFailed = false;
+  auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion, &writeFailed});
+  if (!merged.ok()) return complain(merged.error().message, writeFailed ? kFailed : kBadInput);
   for (const std::string& warning : merged.value().warnings) (void)complain(warning, kDone);
   fmt::print("{}: {} rows of {} files\n", escaped(arguments.output),
              formatCount(static_cast<int64_t>(merged.value().rows)), arguments.files.size());
@@ -170,9 +196,10 @@ int runPack(const PackArguments& arguments) {
   if (line.isTerminal()) {
     progress = [&](const std::string& what, uint64_t done, uint64_t size) { line.show(what, done, size); };
   }
-  auto packed = exports::packTrace(arguments.file, arguments.output, progress);
+  bool writeFailed = false;
+  auto packed = exports::packTrace(arguments.file, arguments.output, progress, &writeFailed);
   line.clear();
-  if (!packed.ok()) return complain(packed.error().message, kBadInput);
+  if (!packed.ok()) return complain(packed.error().message, writeFailed ? kFailed : kBadInput);
   const exports::PackResult& result = packed.value();
   for (const std::string& warning : result.warnings) (void)complain(warning, kDone);
   fmt::print("{}: {:.1f} MB, of {:.1f} MB\n", escaped(arguments.output), static_cast<double>(result.bytesAfter) / 1e6,

@@ -107,6 +107,8 @@ int runImport(const ImportArguments& arguments) {
   options.output = arguments.output;
   options.version = kVersion;
   options.sizes = arguments.sizes;
+  bool writeFailed = false;
+  options.writeFailed = &writeFailed;
   removeStagingsWhenInterrupted();
   ShareLine line;
   if (line.isTerminal()) {
@@ -114,7 +116,7 @@ int runImport(const ImportArguments& arguments) {
   }
   const auto imported = import::importTraces(options);
   line.clear();
-  if (!imported.ok()) return complain(imported.error().message, kBadInput);
+  if (!imported.ok()) return complain(imported.error().message, writeFailed ? kFailed : kBadInput);
   const import::ImportResult& result = imported.value();
   for (const std::string& warning : result.warnings) (void)complain(warning, kDone);
   const uint64_t files = arguments.files.size() - result.filesLeftOut;

@@ -264,69 +264,73 @@ void describe(CLI::App& app, Arguments& arguments) {
   import->add_option("FILE", arguments.import.files, "traces; several are the ranks of one run")->required();
   import->add_option("-o,--output", arguments.import.output, "trace file to make; NAME.zst is compressed")->required();
   import->add_flag("--sizes", arguments.import.sizes, "also print what each table and index takes of the file");
+  const auto takeRanks = [&arguments](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) arguments.import.ranks.push_back(parseWhole("--rank", text));
+  };
   import
-      ->add_option_function<std::vector<std::string>>(
-          "--rank",
-          [&arguments](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) arguments.import.ranks.push_back(parseWhole("--rank", text));
-},
-          "the files' ranks, in their order; else read from the traces")
+      ->add_option_function<std::vector<std::string>>("--rank", takeRanks,
+                                                      "the files' ranks, in their order; else read from the traces")
       ->type_name("INT")
       ->delimiter(',');
-import->footer(
-    "Reads torch.profiler (Kineto) JSON and Chrome traces in general (plain, .gz or .zst), SQLite exports of Nsight\n"
-    "Systems, memory snapshots and raw memory timelines of PyTorch, dumps of its flight recorder, output of "
-    "nccl-tests\n"
-    "and NCCL Inspector; different kinds of one run may be named together. What is damaged or has no\n"
-    "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\". Files that are no traces are left "
-    "out\n"
-    "with a warning when others can be imported. Of a trace of events only what later ones need is kept in memory:\n"
-    "some bytes per operator, its different names and arguments, and arrows; the rest does not grow with the file.\n"
-    "Exit code: 0 all files imported; 3 the trace file was made, without files that are no traces (each is named on\n"
-    "standard error); 2 nothing could be imported, and no file was made (plumb --help lists all codes).\n"
-    "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
+  import->footer(
+      "Reads torch.profiler (Kineto) JSON and Chrome traces in general (plain, .gz or .zst), SQLite exports of Nsight\n"
+      "Systems, memory snapshots and raw memory timelines of PyTorch, dumps of its flight recorder, output of "
+      "nccl-tests\n"
+      "and NCCL Inspector; different kinds of one run may be named together. What is damaged or has no\n"
+      "table is counted by reason: plumb query FILE \"SELECT * FROM diagnostics\". Files that are no traces are left "
+      "out\n"
+      "with a warning when others can be imported. Of a trace of events only what later ones need is kept in memory:\n"
+      "some bytes per operator, its different names and arguments, and arrows; the rest does not grow with the file.\n"
+      "Exit code: 0 all files imported; 3 the trace file was made, without files that are no traces (each is named on\n"
+      "standard error); 2 nothing could be imported, and no file was made (plumb --help lists all codes).\n"
+      "Example: plumb import rank*.pt.trace.json.gz -o run.sqlite");
 
-CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs")->group(kFiles);
-exporting->add_option("FILE", arguments.exporting.file, "trace file")->required();
-exporting
-    ->add_option("-o,--output", arguments.exporting.output,
-                 "file or folder to write; - for standard output (chrome, folded, html)")
-    ->required();
-exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, nsys, folded, html")
-    ->required()
-    ->check(CLI::IsMember({"chrome", "csv", "parquet", "nsys", "folded", "html"}));
-exporting->add_option("--weight", arguments.exporting.weight, "folded: gpu (default) or host time")
-    ->check(CLI::IsMember({"gpu", "host"}));
-exporting->add_flag("--force", arguments.exporting.force, "replace what is there");
-exporting->footer(
-    "chrome   trace.json[.gz] for Perfetto; a folder gets a file per rank, as HolisticTraceAnalysis wants them\n"
-    "csv      a folder with a file per view\n"
-    "parquet  a folder with a dataset per view (by rank where all rows have one) for DuckDB, Spark, Dask, pandas\n"
-    "nsys     an SQLite file with the tables of Nsight Systems' export, for programs that read those\n"
-    "folded   stacks for flamegraph.pl, speedscope, inferno\n"
-    "html     one page to send to a colleague: what ran, where its time and memory went, advice\n"
-    "Example: plumb export run.sqlite --format chrome -o run.json.gz");
+  CLI::App* exporting = app.add_subcommand("export", "Write a trace for other programs")->group(kFiles);
+  exporting->add_option("FILE", arguments.exporting.file, "trace file")->required();
+  exporting
+      ->add_option("-o,--output", arguments.exporting.output,
+                   "file or folder to write; - for standard output (chrome, folded, html)")
+      ->required();
+  exporting->add_option("--format", arguments.exporting.format, "chrome, csv, parquet, nsys, folded, html")
+      ->required()
+      ->check(CLI::IsMember({"chrome", "csv", "parquet", "nsys", "folded", "html"}));
+  exporting->add_option("--weight", arguments.exporting.weight, "folded: gpu (default) or host time")
+      ->check(CLI::IsMember({"gpu", "host"}));
+  exporting->add_flag("--force", arguments.exporting.force, "replace what is there");
+  exporting->footer(
+      "chrome   trace.json[.gz] for Perfetto; a folder gets a file per rank, as HolisticTraceAnalysis wants them\n"
+      "csv      a folder with a file per view, and one per table that no view shows\n"
+      "parquet  the same as datasets (by rank where all rows have one) for DuckDB, Spark, Dask, pandas\n"
+      "nsys     an SQLite file with the tables of Nsight Systems' export, for programs that read those\n"
+      "folded   stacks for flamegraph.pl, speedscope, inferno\n"
+      "html     one page to send to a colleague: what ran, where its time and memory went, advice\n"
+      "What a format has no place for is said at the end, with how many rows it is: of chrome environment variables,\n"
+      "clock readings, states of plugins and of communicators, benchmarks, and events without a time.\n"
+      "Example: plumb export run.sqlite --format chrome -o run.json.gz");
 
-CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);
-merge->add_option("FILE", arguments.merge.files, "trace files of one run")->required();
-merge->add_option("-o,--output", arguments.merge.output, "trace file to make; NAME.zst is compressed")->required();
-merge->footer("Example: plumb merge node0.sqlite node1.sqlite -o run.sqlite");
+  CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);
+  merge->add_option("FILE", arguments.merge.files, "trace files of one run")->required();
+  merge->add_option("-o,--output", arguments.merge.output, "trace file to make; NAME.zst is compressed")->required();
+  merge->footer(
+      "Files that hold the same events are refused, and what makes files doubtful together is said: a rank in two of\n"
+      "them, times that do not meet, a clock that is not known.\n"
+      "Example: plumb merge node0.sqlite node1.sqlite -o run.sqlite");
 
-CLI::App* pack = app.add_subcommand("pack", "Compress a trace file, or unpack a compressed one")->group(kFiles);
-pack->add_option("FILE", arguments.pack.file, "trace file")->required();
-pack->add_option("-o,--output", arguments.pack.output, "trace file to make: NAME.zst is compressed, others are plain")
-    ->required();
-pack->footer(
-    "Every command, the GUI and the Python package read a compressed file as it lies; `zstd -d` unpacks it, too. A\n"
-    "damaged one is unpacked as far as it can be read.\n"
-    "Exit code: 0 done, 3 unpacked without what is damaged, 2 the file cannot be used (plumb --help lists all "
-    "codes).\n"
-    "Example: plumb pack run.sqlite -o run.sqlite.zst");
+  CLI::App* pack = app.add_subcommand("pack", "Compress a trace file, or unpack a compressed one")->group(kFiles);
+  pack->add_option("FILE", arguments.pack.file, "trace file")->required();
+  pack->add_option("-o,--output", arguments.pack.output, "trace file to make: NAME.zst is compressed, others are plain")
+      ->required();
+  pack->footer(
+      "Every command, the GUI and the Python package read a compressed file as it lies; `zstd -d` unpacks it, too. A\n"
+      "damaged one is unpacked as far as it can be read.\n"
+      "Exit code: 0 done, 3 unpacked without what is damaged, 2 the file cannot be used (plumb --help lists all "
+      "codes).\n"
+      "Example: plumb pack run.sqlite -o run.sqlite.zst");
 
-CLI::App* index =
-    app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes")->group(kFiles);
-index->add_option("FILE", arguments.indexFile, "trace file")->required();
-}  // namespace
+  CLI::App* index =
+      app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes")->group(kFiles);
+  index->add_option("FILE", arguments.indexFile, "trace file")->required();
+}
 
 // A folder that the user named and that is not there would silently be none.
 void warnOfFolders(const CLI::App& app, const Arguments& arguments) {
@@ -393,6 +397,8 @@ int run(int argc, char** argv) {
   if (const auto wrong = unknownCommand(app, all)) return complain(*wrong, kBadInput);
   // A reader that has seen enough (plumb query … | head) ends us without a word, whatever we inherited.
   std::signal(SIGPIPE, SIG_DFL);
+  // A limit on the size of files is an error of writing, with a sentence.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -402,7 +408,7 @@ int run(int argc, char** argv) {
   return runParsed(app, arguments);
 }
 
-}  // namespace plumb::cli
+}  // namespace
 }  // namespace plumb::cli
 
 int main(int argc, char** argv) {

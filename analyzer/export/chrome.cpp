@@ -53,14 +53,26 @@ std::vector<std::string> rankFilesIn(const std::string& folder) {
 Result<ExportResult> exportChrome(Trace& trace, const ChromeOptions& options) {
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return snapshot.status().error();
+  auto leftOut = leftOutOfChrome(trace);
+  if (!leftOut.ok()) return leftOut.error();
+  if (trace.processes().empty()) {
+    const std::string text = leftOutText(leftOut.value());
+    return Error{fmt::format("{} has no process, so a Chrome trace of it would be empty.{}{}", trace.path(),
+                             text.empty() ? "" : " ", text)};
+  }
   ExportResult result;
+  result.leftOut = std::move(leftOut).value();
+  const auto finished = [&](const Status& done) {
+    if (!done.ok() && options.writeFailed) *options.writeFailed = true;
+    return done;
+  };
   const auto writeFile = [&](const std::string& path, const Process* only) -> Status {
     auto out = OutputFile::create(path, options.replace);
     if (!out.ok()) return out.error();
     ChromeWriter writer(trace, out.value(), only);
     if (Status done = writer.write(); !done.ok()) return done;
     result.events += writer.events();
-    return out.value().finish();
+    return finished(out.value().finish());
   };
   if (!options.isFolder) {
     const bool isOne = trace.processes().size() == 1;
@@ -87,7 +99,7 @@ Result<ExportResult> exportChrome(Trace& trace, const ChromeOptions& options) {
     if (const Status done = writeFile(folder.value().place(name), &process); !done.ok()) return done.error();
     result.files.push_back((std::filesystem::path(options.output) / name).string());
   }
-  if (const Status done = folder.value().finish(); !done.ok()) return done.error();
+  if (const Status done = finished(folder.value().finish()); !done.ok()) return done.error();
   return result;
 }
 

@@ -8,12 +8,22 @@
 //   API calls                  cuda_runtime, cuda_driver; an arrow (ac2g) from each to the work that it launched
 //   ranges                     user_annotation (or the domain that they were imported with); a step is ProfilerStep#N,
 //                              with the program's own name in its arguments
-//   collectives                torch's arguments (Collective name, In msg nelems, dtype …) on their kernels
-//   synchronizations           cuda_sync;  counters: C;  allocations: [memory] instants
+//   collectives                torch's arguments (Collective name, In msg nelems, dtype …) on the operators that
+//   enqueue
+//                              them and on their kernels; one that has neither or says more (algorithm, state …):
+//                              cat collective
+//   calls of libraries         library_call (m, n, k, FLOPs …), of the operating system: os_call
+//   synchronizations           cuda_sync; records of events: cuda_event_record instants
+//   counters                   C
+//   memory                     instants: [memory] of devices and the host as torch has it, [allocation] of other kinds,
+//                              [memory region] of what the program named
+//   diagnostics                instants, cat diagnostic
+// chrome_contents.h has the list by table, with what has no place in such a file.
 #pragma once
 #include <string>
 #include <vector>
 
+#include "analyzer/export/chrome_contents.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb::exports {
@@ -26,11 +36,13 @@ struct ChromeOptions {
   std::string output;
   bool isFolder = false;
   bool replace = false;
+  bool* writeFailed = nullptr;  // is set when the error is one of writing the output (its disk is full)
 };
 
 struct ExportResult {
   std::vector<std::string> files;
   uint64_t events = 0;
+  std::vector<LeftOut> leftOut;
 };
 
 [[nodiscard]] Result<ExportResult> exportChrome(Trace& trace, const ChromeOptions& options);

@@ -2,6 +2,7 @@
 #include "analyzer/export/chrome_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -66,18 +67,6 @@ int64_t ChromeWriter::tidOf(ThreadId id) const {
   return known == m_tids.end() ? 0 : known->second;
 }
 
-std::string ChromeWriter::deviceProperties(const Process& process) const {
-  std::string text = "[";
-  for (const Device& device : m_trace.devices()) {
-    if (device.process != process.id) continue;
-    text += fmt::format(
-        R"({}{{"id": {}, "name": {}, "totalGlobalMem": {}, "computeMajor": {}, "computeMinor": {}, "numSms": {}}})",
-        text.size() == 1 ? "" : ", ", device.ordinal, jsonText(device.name), device.memoryBytes, device.computeMajor,
-        device.computeMinor, device.multiprocessorCount);
-  }
-  return text + "]";
-}
-
 // An imported trace tells where its times began; programs that round them then round what they round of the source.
 Status ChromeWriter::findSourceClock() {
   if (!m_only) return Unit{};
@@ -96,37 +85,6 @@ Status ChromeWriter::findSourceClock() {
   const bool isUsable = error == std::errc() && end == text.data() + text.size() && base >= 0 && base < kLatest;
   if (isUsable && start > -kLatest && start < kLatest) m_shiftNs = start - base;
   return Unit{};
-}
-
-void ChromeWriter::begin() {
-  m_block += "{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n";
-  m_block += fmt::format("\"baseTimeNanoseconds\": {},\n", m_trace.info().sessionStartRealtimeNs - m_shiftNs);
-  if (m_only) {
-    m_block += fmt::format("\"deviceProperties\": {},\n", deviceProperties(*m_only));
-    if (m_only->rank) {
-      m_block += fmt::format("\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {}, \"world_size\": {}}},\n",
-                             *m_only->rank, m_only->worldSize.value_or(1));
-    }
-  } else {
-    // What tells the processes apart again when the file is imported.
-    m_block += "\"processes\": [";
-    const char* separator = "";
-    for (const Process& process : m_trace.processes()) {
-      std::string devices;
-      for (const Device& device : m_trace.devices()) {
-        if (device.process != process.id) continue;
-        devices += fmt::format("{}{}", devices.empty() ? "" : ", ", devicePid(device));
-      }
-      m_block += fmt::format("{}\n  {{\"pid\": {}, \"device_pids\": [{}]", separator, pidOf(process), devices);
-      if (pidOf(process) != process.pid) m_block += fmt::format(", \"own_pid\": {}", process.pid);
-      if (process.rank) m_block += fmt::format(", \"rank\": {}", *process.rank);
-      if (process.worldSize) m_block += fmt::format(", \"world_size\": {}", *process.worldSize);
-      m_block += fmt::format(", \"deviceProperties\": {}}}", deviceProperties(process));
-      separator = ",";
-    }
-    m_block += "],\n";
-  }
-  m_block += "\"traceEvents\": [";
 }
 
 void ChromeWriter::findPlaces() {
@@ -206,12 +164,16 @@ Status ChromeWriter::process(const Process& process) {
   const auto beginsWith = beginsWithOperator();
   if (!beginsWith.ok()) return beginsWith.error();
   using Part = Status (ChromeWriter::*)();
-  std::vector<Part> parts = {&ChromeWriter::rangeEvents, &ChromeWriter::operatorEvents};
+  for (const Part load : {&ChromeWriter::loadStacks, &ChromeWriter::loadLinks, &ChromeWriter::loadCollectives}) {
+    if (Status done = (this->*load)(); !done.ok()) return done;
+  }
+  std::array parts = {&ChromeWriter::rangeEvents,      &ChromeWriter::operatorEvents,  &ChromeWriter::pythonEvents,
+                      &ChromeWriter::apiEvents,        &ChromeWriter::osEvents,        &ChromeWriter::libraryEvents,
+                      &ChromeWriter::collectiveEvents, &ChromeWriter::gpuEvents,       &ChromeWriter::recordEvents,
+                      &ChromeWriter::counterEvents,    &ChromeWriter::memoryEvents,    &ChromeWriter::regionEvents,
+                      &ChromeWriter::flowEvents,       &ChromeWriter::diagnosticEvents};
   if (beginsWith.value().value_or(false)) std::swap(parts[0], parts[1]);
   if (!beginsWith.value()) names();
-  parts.insert(parts.end(), {&ChromeWriter::pythonEvents, &ChromeWriter::apiEvents, &ChromeWriter::loadCollectives,
-                             &ChromeWriter::gpuEvents, &ChromeWriter::counterEvents, &ChromeWriter::memoryEvents,
-                             &ChromeWriter::flowEvents});
   for (const Part part : parts) {
     if (Status done = (this->*part)(); !done.ok()) return done;
   }
@@ -221,7 +183,7 @@ Status ChromeWriter::process(const Process& process) {
 
 Status ChromeWriter::write() {
   if (Status found = findSourceClock(); !found.ok()) return found;
-  begin();
+  if (Status begun = begin(); !begun.ok()) return begun;
   for (const Process& process : m_trace.processes()) {
     if (m_only && process.id != m_only->id) continue;
     if (Status done = this->process(process); !done.ok()) return done;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,12 +56,15 @@ class ChromeWriter {
   [[nodiscard]] int64_t tidOf(ThreadId id) const;
   [[nodiscard]] int64_t pidOf(const Process& process) const;
   [[nodiscard]] int64_t devicePid(const Device& device) const;
-  [[nodiscard]] std::string deviceProperties(const Process& process) const;
+  [[nodiscard]] Result<std::string> deviceProperties(const Process& process);
+  [[nodiscard]] Result<std::string> distributedInfo(const Process& process);
   // Of an arrow, the same for no two processes of the file.
   [[nodiscard]] int64_t arrowId(int64_t number) const;
 
   [[nodiscard]] Status findSourceClock();
-  void begin();
+  [[nodiscard]] Status begin();
+  [[nodiscard]] Status writeSaid();
+  [[nodiscard]] Status beginProcesses();
   [[nodiscard]] Status process(const Process& process);
   void findPlaces();
   [[nodiscard]] Result<std::optional<bool>> beginsWithOperator();
@@ -68,6 +72,9 @@ class ChromeWriter {
 
   // Of the program.
   [[nodiscard]] Status apiEvents();
+  [[nodiscard]] Status osEvents();
+  [[nodiscard]] Status libraryEvents();
+  [[nodiscard]] Status diagnosticEvents();
   [[nodiscard]] Status loadSteps();
   [[nodiscard]] Status rangeEvents();
   void rangeEvent(Statement& row, const std::string& payload);
@@ -75,9 +82,22 @@ class ChromeWriter {
   [[nodiscard]] Status pythonEvents();
   [[nodiscard]] Status counterEvents();
   [[nodiscard]] Status memoryEvents();
+  void memoryEvent(Statement& row);
+  [[nodiscard]] Status regionEvents();
   [[nodiscard]] Status flowEvents();
-  // Of its devices.
+  [[nodiscard]] Status loadLinks();
+  [[nodiscard]] std::string linkedTo(int64_t external) const;  // "12, 13": correlation ids
+  [[nodiscard]] Status loadStacks();
+  [[nodiscard]] std::string stackMember(const Statement& row, int column) const;  // , "Call stack": "…", or ""
+  // Collectives, on operators and kernels or alone.
   [[nodiscard]] Status loadCollectives();
+  [[nodiscard]] Status loadMembers();
+  [[nodiscard]] std::string collectiveArguments(const Statement& row) const;
+  [[nodiscard]] std::string collectiveState(const Statement& row) const;
+  [[nodiscard]] Status collectiveEvents();
+  void collectiveEvent(Statement& row);
+  // Of its devices.
+  [[nodiscard]] Status recordEvents();
   [[nodiscard]] Status gpuEvents();
   [[nodiscard]] Status addLane(const char* sql, void (ChromeWriter::*put)(Statement&));
   void advance(Lane& lane);
@@ -105,9 +125,15 @@ class ChromeWriter {
   std::unordered_map<StreamId, Place> m_places;
   std::unordered_map<int64_t, Place> m_placeOfStream;  // by the stream's number
   std::unordered_map<ThreadId, int64_t> m_tids;
-  std::unordered_map<int64_t, int64_t> m_steps;                // range to number
-  std::unordered_map<Correlation, std::string> m_collectives;  // arguments of the kernels with that correlation
-  std::unordered_set<Correlation> m_launched;                  // has a call, where an arrow begins
+  std::unordered_map<int64_t, int64_t> m_steps;                    // range to number
+  std::unordered_map<Correlation, std::string> m_collectives;      // arguments of the kernels with that correlation
+  std::unordered_map<int64_t, std::string> m_operatorCollectives;  // of the operator with that id
+  std::unordered_set<int64_t> m_ownCollectives;                    // those with an event of their own
+  std::unordered_map<int64_t, std::string> m_members;              // of communicators: "0, 1"
+  std::vector<std::pair<int64_t, int64_t>> m_links;                // external id, correlation; in order
+  std::unordered_map<int64_t, std::string> m_stacks;               // JSON of call stacks
+  std::map<std::pair<std::string, int64_t>, int64_t> m_allocated;  // bytes, by space and ordinal
+  std::unordered_set<Correlation> m_launched;                      // has a call, where an arrow begins
   std::vector<Lane> m_lanes;
   bool m_hasEventWaits = false;
 };

@@ -17,46 +17,6 @@ constexpr int64_t kAllStreams = 4294967295;  // CUPTI's, of a wait for a whole c
 
 }  // namespace
 
-Status ChromeWriter::loadCollectives() {
-  m_collectives.clear();
-  std::unordered_map<int64_t, std::string> members;  // of communicators: "0, 1"
-  const Status loaded = each(
-      "SELECT m.communicator_id, m.rank FROM communicator_member m JOIN main.communicator c"
-      " ON c.id = m.communicator_id WHERE c.process_id = ?1 ORDER BY m.communicator_id, m.position",
-      [&](Statement& row) {
-        std::string& ranks = members[row.integer(0)];
-        ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", row.integer(1));
-      });
-  if (!loaded.ok()) return loaded;
-  return each(
-      "SELECT l.correlation, c.operation_id, c.datatype_id, c.element_count, c.bytes, c.sequence, m.n_ranks, m.hash,"
-      " m.name_id, m.id, m.rank FROM main.collective c JOIN main.correlation_link l ON l.process_id = c.process_id"
-      " AND l.external_id = c.external_id LEFT JOIN main.communicator m ON m.id = c.communicator_id"
-      " WHERE c.process_id = ?1 ORDER BY c.id",
-      [&](Statement& row) {
-        const std::string_view operation = m_trace.text(row.id<StringId>(1));
-        const TorchType type = torchType(m_trace.text(row.id<StringId>(2)));
-        const int64_t own = row.integer(3), whole = type.bytes > 0 ? row.integer(4) / type.bytes : own;
-        const int64_t in = operation == "ReduceScatter" ? whole : own;
-        const int64_t out = operation == "AllGather" ? whole : own;
-        const std::string group = row.isNull(8) ? fmt::format("{:x}", static_cast<uint64_t>(row.integer(7)))
-                                                : std::string(m_trace.text(row.id<StringId>(8)));
-        std::string place;
-        if (const auto ranks = members.find(row.integer(9)); ranks != members.end()) {
-          place = fmt::format(R"(, "Process Group Ranks": "[{}]")", ranks->second);
-        } else if (!row.isNull(10) && row.integer(10) >= 0) {
-          place = fmt::format(R"(, "Rank": {})", row.integer(10));
-        }
-        // Of several collectives in one launch the first speaks for it, as a JSON object has each key once.
-        m_collectives.emplace(
-            row.id<Correlation>(0),
-            fmt::format(
-                R"(, "Collective name": {}, "In msg nelems": {}, "Out msg nelems": {}, "Group size": {}, "dtype": {}, "Process Group Name": {}, "Seq": {}{})",
-                jsonText(torchOperation(operation)), in, out, row.integer(6), jsonText(type.name), jsonText(group),
-                row.integer(5), place));
-      });
-}
-
 void ChromeWriter::arrow(const Place& place, int64_t correlation, int64_t start) {
   if (!m_launched.contains(Correlation(correlation))) return;
   event(R"({{"ph": "f", "bp": "e", "cat": "ac2g", "name": "ac2g", "id": {}, "pid": {}, "tid": {}, "ts": {}}})",
@@ -79,7 +39,7 @@ void ChromeWriter::kernelEvent(Statement& row) {
       quoted(row.id<StringId>(7)), place.pid, place.stream, at(row.integer(1)), micros(row.integer(2)),
       workArguments(row, place, 6), row.integer(8), row.integer(9), row.integer(10), row.integer(11), row.integer(12),
       row.integer(13), row.integer(14), row.integer(15), row.integer(16), row.integer(17),
-      collective == m_collectives.end() ? std::string() : collective->second);
+      collective == m_collectives.end() ? std::string() : ", " + collective->second);
   arrow(place, row.integer(4), row.integer(1));
 }
 
@@ -124,6 +84,20 @@ void ChromeWriter::waitEvent(Statement& row) {
       R"({{"ph": "X", "cat": "cuda_sync", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"cuda_sync_kind": "{}", "device": {}, "context": {}, "stream": {}, "correlation": {}{}}}}})",
       syncName(kind), place.pid, place.stream, at(row.integer(1)), micros(row.integer(2)), syncName(kind),
       place.ordinal, place.context, stream, row.integer(4), more);
+}
+
+// When the device came to a record of an event (cudaEventRecord).
+Status ChromeWriter::recordEvents() {
+  return each(
+      "SELECT start_ns, stream_id, event_id, sync_id, correlation FROM event_record"
+      " WHERE process_id = ?1 AND start_ns IS NOT NULL ORDER BY id",
+      [&](Statement& row) {
+        const Place place = placeOf(row.id<StreamId>(1));
+        event(
+            R"({{"ph": "i", "s": "t", "cat": "cuda_event_record", "name": "Event Record", "pid": {}, "tid": {}, "ts": {}, "args": {{"device": {}, "context": {}, "stream": {}, "correlation": {}, "event id": {}, "sync id": {}}}}})",
+            place.pid, place.stream, at(row.integer(0)), place.ordinal, place.context, place.stream, row.integer(4),
+            row.integer(2), row.isNull(3) ? std::string("null") : std::string(row.text(3)));
+      });
 }
 
 Status ChromeWriter::addLane(const char* sql, void (ChromeWriter::*put)(Statement&)) {

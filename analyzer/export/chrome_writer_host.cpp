@@ -6,33 +6,13 @@
 #include <map>
 #include <optional>
 
+#include "analyzer/export/chrome_members.h"
 #include "analyzer/export/chrome_names.h"
 #include "analyzer/export/chrome_writer.h"
 #include "analyzer/export/json_text.h"
 
 namespace plumb::exports {
 namespace {
-
-// Members of a JSON object, one after the other.
-class Members {
- public:
-  void add(std::string_view key, std::string_view json) {
-    m_text += fmt::format("{}{}: {}", m_text.empty() ? "" : ", ", jsonText(key), json);
-  }
-  // The text of an importer is JSON; anything else goes in as a string. An empty one says nothing.
-  void addText(std::string_view key, std::string_view text) {
-    if (!text.empty()) add(key, isJson(text) ? std::string(text) : jsonText(text));
-  }
-  // Those of an object.
-  void addAll(std::string_view object) {
-    if (object.size() <= 2 || object.front() != '{' || !isJson(object)) return;
-    m_text += fmt::format("{}{}", m_text.empty() ? "" : ", ", object.substr(1, object.size() - 2));
-  }
-  [[nodiscard]] std::string take() { return std::move(m_text); }
-
- private:
-  std::string m_text;
-};
 
 // What torch.profiler draws on the rows of devices.
 bool isDrawnOnDevice(std::string_view domain) {
@@ -55,25 +35,6 @@ std::optional<std::string> jsonOf(const Statement& row, int column) {
 }
 
 }  // namespace
-
-Status ChromeWriter::apiEvents() {
-  m_launched.clear();
-  return each(
-      "SELECT start_ns, duration_ns, name_id, thread_id, layer, correlation, result FROM main.api_call WHERE "
-      "process_id = ?1 ORDER BY id",
-      [&](Statement& row) {
-        const int64_t result = row.integer(6);
-        event(
-            R"({{"ph": "X", "cat": "{}", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"correlation": {}{}}}}})",
-            row.text(4) == "driver" ? "cuda_driver" : "cuda_runtime", quoted(row.id<StringId>(2)), m_pid,
-            tidOf(row.id<ThreadId>(3)), at(row.integer(0)), micros(row.integer(1)), row.integer(5),
-            result == 0 ? std::string() : fmt::format(", \"return value\": {}", result));
-        if (row.integer(5) == 0) return;  // nothing says what it launched
-        m_launched.insert(row.id<Correlation>(5));
-        event(R"({{"ph": "s", "cat": "ac2g", "name": "ac2g", "id": {}, "pid": {}, "tid": {}, "ts": {}}})",
-              arrowId(row.integer(5)), m_pid, tidOf(row.id<ThreadId>(3)), at(row.integer(0)));
-      });
-}
 
 Status ChromeWriter::loadSteps() {
   m_steps.clear();
@@ -143,7 +104,8 @@ void ChromeWriter::rangeEvent(Statement& row, const std::string& payload) {
 Status ChromeWriter::operatorEvents() {
   return each(
       "SELECT o.start_ns, o.duration_ns, o.name_id, o.thread_id, o.external_id, o.sequence, o.forward_thread, d.text,"
-      " t.text, s.text, v.text, r.text FROM operator o LEFT JOIN operator_argument_set a ON a.id = o.argument_set_id"
+      " t.text, s.text, v.text, r.text, o.id FROM operator o LEFT JOIN operator_argument_set a ON a.id = "
+      "o.argument_set_id"
       " LEFT JOIN main.string d ON d.id = a.dims_id LEFT JOIN main.string t ON t.id = a.types_id"
       " LEFT JOIN main.string s ON s.id = a.strides_id LEFT JOIN main.string v ON v.id = a.values_id"
       " LEFT JOIN main.string r ON r.id = a.other_id WHERE o.process_id = ?1 ORDER BY o.id",
@@ -157,6 +119,9 @@ Status ChromeWriter::operatorEvents() {
         members.addText("Input Strides", row.text(9));
         members.addText("Concrete Inputs", row.text(10));
         members.addAll(row.text(11));
+        if (const auto known = m_operatorCollectives.find(row.integer(12)); known != m_operatorCollectives.end()) {
+          members.addMembers(known->second);
+        }
         event(
             R"({{"ph": "X", "cat": "cpu_op", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})",
             quoted(row.id<StringId>(2)), m_pid, tidOf(row.id<ThreadId>(3)), at(row.integer(0)), micros(row.integer(1)),
@@ -190,26 +155,6 @@ Status ChromeWriter::counterEvents() {
     event(R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}: {}}}}})", name, m_pid,
           at(row.integer(0)), name, row.real(2));
   });
-}
-
-// Of what torch.profiler has a type for: c10's DeviceType 0 is the host, 1 a GPU.
-Status ChromeWriter::memoryEvents() {
-  std::map<std::pair<int64_t, int64_t>, int64_t> allocated;  // by type and ordinal
-  return each(
-      "WITH piece AS (SELECT a.id, a.start_ns, a.address, a.bytes, a.space = 'device' AS type,"
-      " CASE WHEN a.space = 'device' THEN coalesce(d.ordinal, 0) ELSE -1 END AS ordinal"
-      " FROM main.allocation a LEFT JOIN main.device d ON d.id = a.device_id"
-      " WHERE a.process_id = ?1 AND a.space IN ('device', 'pageable'))"
-      " SELECT start_ns AS at, address, bytes, type, ordinal FROM piece"
-      " UNION ALL SELECT f.start_ns, address, -bytes, type, ordinal"
-      " FROM piece p JOIN main.deallocation f ON f.allocation_id = p.id ORDER BY at",
-      [&](Statement& row) {
-        int64_t& total = allocated[{row.integer(3), row.integer(4)}];
-        total += row.integer(2);
-        event(
-            R"({{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": {}, "tid": 0, "ts": {}, "args": {{"Addr": {}, "Bytes": {}, "Total Allocated": {}, "Device Type": {}, "Device Id": {}}}}})",
-            m_pid, at(row.integer(0)), row.integer(1), row.integer(2), total, row.integer(3), row.integer(4));
-      });
 }
 
 Status ChromeWriter::flowEvents() {

@@ -25,26 +25,36 @@ struct Frame {
 };
 using FramesByThread = std::map<ThreadId, std::vector<Frame>>;
 
-Status addFrames(Trace& trace, const char* sql, FramesByThread& frames) {
+Status addFrames(Trace& trace, const char* sql, FramesByThread& frames, FoldedResult& result) {
   auto rows = trace.query(sql);
   if (!rows.ok()) return rows.error();
   while (rows.value().next()) {
     const int64_t start = rows.value().integer(1), duration = rows.value().integer(2);
-    if (rows.value().isNull(2) || !isUsableTime(start, duration)) continue;
+    if (rows.value().isNull(2) || !isUsableTime(start, duration)) {
+      ++result.unusable;
+      continue;
+    }
     frames[rows.value().id<ThreadId>(0)].push_back({start, start + duration, rows.value().id<StringId>(3)});
   }
   return rows.value().status();
 }
 
-Result<FramesByThread> loadFrames(Trace& trace, bool withCalls) {
+Result<FramesByThread> loadFrames(Trace& trace, bool withCalls, FoldedResult& result) {
   FramesByThread frames;
   for (const char* sql : {"SELECT thread_id, start_ns, duration_ns, name_id FROM main.range WHERE kind = 'push_pop'",
                           "SELECT thread_id, start_ns, duration_ns, name_id FROM operator",
                           "SELECT thread_id, start_ns, duration_ns, name_id FROM python_call",
+                          "SELECT thread_id, start_ns, duration_ns, name_id FROM main.library_call",
+                          "SELECT thread_id, start_ns, duration_ns, name_id FROM os_call",
                           "SELECT thread_id, start_ns, duration_ns, name_id FROM main.api_call"}) {
-    if (!withCalls && std::string_view(sql).ends_with("api_call")) continue;
-    if (const Status added = addFrames(trace, sql, frames); !added.ok()) return added.error();
+    if (!withCalls && (std::string_view(sql).ends_with("api_call") || std::string_view(sql).ends_with("os_call"))) {
+      continue;
+    }
+    if (const Status added = addFrames(trace, sql, frames, result); !added.ok()) return added.error();
   }
+  auto others = trace.query("SELECT count(*) FROM main.range WHERE kind = 'start_end'");
+  if (!others.ok()) return others.error();
+  if (others.value().next()) result.notNested = static_cast<uint64_t>(others.value().integer(0));
   for (auto& [thread, list] : frames) {
     std::ranges::stable_sort(
         list, [](const Frame& a, const Frame& b) { return std::tie(a.start, b.end) < std::tie(b.start, a.end); });
@@ -117,10 +127,10 @@ struct Work {
   int64_t duration;
 };
 
-Status foldGpu(Trace& trace, Stacks& stacks) {
+Status foldGpu(Trace& trace, Stacks& stacks, FoldedResult& result) {
   auto launches = LaunchIndex::load(trace);
   if (!launches.ok()) return launches.error();
-  auto frames = loadFrames(trace, false);
+  auto frames = loadFrames(trace, false, result);
   if (!frames.ok()) return frames.error();
   std::vector<Work> work;
   struct Source {
@@ -136,7 +146,10 @@ Status foldGpu(Trace& trace, Stacks& stacks) {
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
     while (row.next()) {
-      if ((row.integer(4) & kNoUsableTime) || !isUsableTime(row.integer(2), row.integer(3))) continue;
+      if ((row.integer(4) & kNoUsableTime) || !isUsableTime(row.integer(2), row.integer(3))) {
+        ++result.unusable;
+        continue;
+      }
       const auto process = row.id<ProcessId>(0);
       const auto name = row.id<StringId>(5);
       const Launch* launch = launches.value().find(process, row.id<Correlation>(1));
@@ -171,8 +184,8 @@ Status foldGpu(Trace& trace, Stacks& stacks) {
   return Unit{};
 }
 
-Status foldHost(Trace& trace, Stacks& stacks) {
-  auto frames = loadFrames(trace, true);
+Status foldHost(Trace& trace, Stacks& stacks, FoldedResult& result) {
+  auto frames = loadFrames(trace, true, result);
   if (!frames.ok()) return frames.error();
   std::unordered_map<ThreadId, ProcessId> processes;
   for (const Thread& thread : trace.threads()) processes[thread.id] = thread.process;
@@ -203,13 +216,25 @@ Status foldHost(Trace& trace, Stacks& stacks) {
 
 }  // namespace
 
-Result<uint64_t> exportFolded(Trace& trace, FoldedWeight weight, OutputFile& out) {
+Result<FoldedResult> exportFolded(Trace& trace, FoldedWeight weight, OutputFile& out) {
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return snapshot.status().error();
+  FoldedResult result;
   Stacks stacks(trace);
-  const Status folded = weight == FoldedWeight::Gpu ? foldGpu(trace, stacks) : foldHost(trace, stacks);
+  const Status folded = weight == FoldedWeight::Gpu ? foldGpu(trace, stacks, result) : foldHost(trace, stacks, result);
   if (!folded.ok()) return folded.error();
-  return stacks.write(out);
+  result.lines = stacks.write(out);
+  return result;
+}
+
+std::string leftOutText(const FoldedResult& result) {
+  std::string text;
+  const auto add = [&](uint64_t count, const char* called) {
+    if (count > 0) text += fmt::format("{}{} ({})", text.empty() ? "In no stack: " : ", ", called, count);
+  };
+  add(result.notNested, "start/end ranges, which need not nest");
+  add(result.unusable, "events without an end or a usable time");
+  return text.empty() ? text : text + ".";
 }
 
 }  // namespace plumb::exports

@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "analyzer/export/column_roles.h"
+#include "analyzer/export/same_trace.h"
+#include "analyzer/export/views.h"
 #include "analyzer/import/import.h"
 #include "analyzer/import/source_files.h"
 #include "analyzer/import/trace_file.h"
@@ -55,9 +57,16 @@ Result<std::vector<Table>> describeTables(schema::Database& database) {
   return result;
 }
 
+// "Cannot write FILE: why."
+Error failedToWrite(const MergeOptions& options, const Error& why) {
+  if (options.writeFailed) *options.writeFailed = true;
+  return Error{fmt::format("Cannot write the trace file {}: {}.", options.output, why.message)};
+}
+
 class Merger {
  public:
-  Merger(import::TraceFile& file, std::vector<Table> tables) : m_file(file), m_tables(std::move(tables)) {}
+  Merger(import::TraceFile& file, std::vector<Table> tables, const MergeOptions& options)
+      : m_file(file), m_tables(std::move(tables)), m_options(options) {}
 
   // shiftNs is added to every moment.
   [[nodiscard]] Status add(Trace& source, int64_t shiftNs);
@@ -74,6 +83,7 @@ class Merger {
 
   import::TraceFile& m_file;
   std::vector<Table> m_tables;
+  const MergeOptions& m_options;
   Trace* m_source = nullptr;                     // the file at hand
   std::map<std::string, int64_t> m_offsets;      // of the file at hand, by table
   std::map<std::string, int64_t> m_largest;      // ids given out so far
@@ -89,6 +99,7 @@ Status Merger::loadTexts() {
   if (!rows.ok()) return rows.error();
   while (rows.value().next()) m_texts[rows.value().integer(0)] = m_file.textId(rows.value().text(1));
   m_file.rows().commit();
+  if (m_file.rows().failed()) return failedToWrite(m_options, {m_file.rows().failure()});
   return rows.value().status();
 }
 
@@ -147,26 +158,17 @@ Status Merger::copy(const Table& table, int64_t shiftNs) {
     } else if (m_file.database().isConstraintViolation()) {
       ++m_refused;  // a damaged row: a null where none may be, a key twice
     } else {
-      return Error{m_file.database().lastError()};
+      return failedToWrite(m_options, {m_file.database().lastError()});
     }
   }
   return row.status();
 }
 
 Status Merger::noteForeignTables() {
-  std::set<std::string> known = {"meta", "string", "memory_category"};
-  for (const Table& table : m_tables) known.insert(table.name);
-  auto rows = m_source->query("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
-  if (!rows.ok()) return rows.error();
-  std::string others;
-  while (rows.value().next()) {
-    const std::string name(rows.value().text(0));
-    if (!known.contains(name)) others += fmt::format("{}{}", others.empty() ? "" : ", ", name);
-  }
-  if (!others.empty()) {
-    warn(fmt::format("{}: its tables {} are not of the trace format and were left out.", m_source->path(), others));
-  }
-  return rows.value().status();
+  const auto others = foreignTablesText(*m_source);
+  if (!others.ok()) return others.error();
+  if (!others.value().empty()) warn(fmt::format("{}: {}", m_source->path(), others.value()));
+  return Unit{};
 }
 
 Status Merger::add(Trace& source, int64_t shiftNs) {
@@ -178,6 +180,7 @@ Status Merger::add(Trace& source, int64_t shiftNs) {
   if (Status begun = m_file.database().execute("BEGIN"); !begun.ok()) return begun;
   for (const Table& table : m_tables) {
     if (const Status copied = copy(table, shiftNs); !copied.ok()) {
+      if (m_options.writeFailed && *m_options.writeFailed) return copied;
       return Error{fmt::format("{}, table {}: {}", source.path(), table.name, copied.error().message)};
     }
   }
@@ -185,7 +188,8 @@ Status Merger::add(Trace& source, int64_t shiftNs) {
     warn(fmt::format("{}: {} damaged rows (no value where one must be, or an id twice) were left out.", source.path(),
                      m_refused));
   }
-  return m_file.database().execute("COMMIT");
+  const Status committed = m_file.database().execute("COMMIT");
+  return committed.ok() ? committed : failedToWrite(m_options, committed.error());
 }
 
 struct Source {
@@ -264,12 +268,21 @@ Result<std::vector<Source>> openAll(const std::vector<std::string>& files) {
 Result<MergeResult> mergeTraces(const MergeOptions& options) {
   auto sources = openAll(options.files);
   if (!sources.ok()) return sources.error();
+  std::vector<Trace*> traces;
+  for (Source& source : sources.value()) traces.push_back(&source.trace);
+  const auto twice = heldTwice(traces);
+  if (!twice.ok()) return twice.error();
+  if (!twice.value().empty()) return Error{twice.value()};
   auto created = import::TraceFile::create(options.output);
-  if (!created.ok()) return created.error();
+  if (!created.ok()) {
+    // Not "Cannot create", which is a place that cannot be.
+    if (options.writeFailed) *options.writeFailed = created.error().message.starts_with("Cannot write");
+    return created.error();
+  }
   import::TraceFile& file = created.value();
   auto tables = describeTables(file.database());
   if (!tables.ok()) return tables.error();
-  Merger merger(file, std::move(tables).value());
+  Merger merger(file, std::move(tables).value(), options);
 
   std::optional<int64_t> origin;
   for (const Source& source : sources.value()) {
@@ -296,7 +309,10 @@ Result<MergeResult> mergeTraces(const MergeOptions& options) {
     }
   }
   warnOfRanksTwice(sources.value(), merger);
-  if (const Status counted = countRanksAgain(file.database()); !counted.ok()) return counted.error();
+  if (std::string warning = notAtOneTime(traces); !warning.empty()) merger.warn(std::move(warning));
+  if (const Status counted = countRanksAgain(file.database()); !counted.ok()) {
+    return failedToWrite(options, counted.error());
+  }
 
   file.writeMeta("schema_version", fmt::format("{}", schema::kVersion));
   file.writeMeta("session_start_realtime_ns", fmt::format("{}", origin.value_or(0)));
@@ -311,9 +327,12 @@ Result<MergeResult> mergeTraces(const MergeOptions& options) {
   if (!diagnostic.ok()) return diagnostic.error();
   for (const std::string& warning : merger.warnings()) {
     diagnostic.value().bind(std::string_view(warning));
-    if (!diagnostic.value().run()) return Error{file.database().lastError()};
+    if (!diagnostic.value().run()) return failedToWrite(options, {file.database().lastError()});
   }
-  if (const Status published = file.publish(); !published.ok()) return published.error();
+  if (const Status published = file.publish(); !published.ok()) {
+    if (options.writeFailed) *options.writeFailed = true;
+    return published.error();
+  }
   return MergeResult{merger.rows(), merger.warnings()};
 }
 

@@ -16,6 +16,7 @@ struct MergeOptions {
   std::vector<std::string> files;  // two or more
   std::string output;              // must not exist
   std::string version;             // of the program, for meta
+  bool* writeFailed = nullptr;     // is set when the error is one of writing what `output` names (its disk is full)
 };
 
 struct MergeResult {
@@ -23,7 +24,7 @@ struct MergeResult {
   std::vector<std::string> warnings;  // for the user; also in diagnostics
 };
 
-// All files or nothing.
+// All files or nothing. Refuses files that hold the same events of a process.
 [[nodiscard]] Result<MergeResult> mergeTraces(const MergeOptions& options);
 
 }  // namespace plumb::exports

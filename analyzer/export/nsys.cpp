@@ -127,13 +127,14 @@ Result<NsysExported> writeAll(Trace& trace, const std::string& path) {
 
 }  // namespace
 
-Result<NsysExported> exportNsys(Trace& trace, const std::string& path, bool replace) {
+Result<NsysExported> exportNsys(Trace& trace, const std::string& path, bool replace, bool* writeFailed) {
   if (const Status free = checkPlace(path, replace); !free.ok()) return free.error();
   const auto fail = [&](const std::string& what) { return Error{fmt::format("Cannot write {}: {}.", path, what)}; };
   auto staging = Staging::file(path, "exporting");
   if (!staging.ok()) return fail(staging.error().message);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return fail(snapshot.status().error().message);
+  if (writeFailed) *writeFailed = true;
   auto exported = writeAll(trace, staging.value().path());
   if (!exported.ok()) return fail(exported.error().message);
   const Status published = staging.value().publishFile(replace);

@@ -14,7 +14,9 @@ struct NsysExported {
   int64_t tables = 0, rows = 0;
 };
 
-// Refuses a name that is taken unless `replace`. All of it or nothing.
-[[nodiscard]] Result<NsysExported> exportNsys(Trace& trace, const std::string& path, bool replace);
+// Refuses a name that is taken unless `replace`. All of it or nothing. writeFailed is set when the error is one of
+// writing the file (its disk is full).
+[[nodiscard]] Result<NsysExported> exportNsys(Trace& trace, const std::string& path, bool replace,
+                                              bool* writeFailed = nullptr);
 
 }  // namespace plumb::exports

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include "analyzer/trace/compress.h"
@@ -18,8 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// So begin the errors of writing, those of publishCompressed() and unpackFile() too.
+constexpr std::string_view kCannotWrite = "Cannot write ";
+
 Error cannotWrite(const std::string& output, const Error& why) {
-  return Error{fmt::format("Cannot write {}: {}.", output, why.message)};
+  return Error{fmt::format("{}{}: {}.", kCannotWrite, output, why.message)};
 }
 
 // Of one part of the work.
@@ -44,7 +48,14 @@ Status compressTrace(Trace trace, const std::string& output, const PackProgress&
     });
   }
   if (sqlite3_exec(handle, copyStatement(copy.value().path()).c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
-    return Error{fmt::format("{} cannot be copied to {}: {}.", trace.path(), output, sqlite3_errmsg(handle))};
+    const Error why{sqlite3_errmsg(handle)};
+    constexpr int kPrimary = 0xff;
+    const int code = sqlite3_errcode(handle) & kPrimary;
+    std::error_code ignored;
+    fs::remove(copy.value().path() + "-journal", ignored);
+    // Of the two files it is the new one: a damaged trace is SQLITE_CORRUPT or SQLITE_NOTADB.
+    if (code == SQLITE_FULL || code == SQLITE_IOERR || code == SQLITE_CANTOPEN) return cannotWrite(output, why);
+    return Error{fmt::format("{} cannot be copied to {}: {}.", trace.path(), output, why.message)};
   }
   trace.database().whileReading({});
   const Status published =
@@ -69,7 +80,8 @@ Status unpackTrace(const std::string& file, const std::string& output, PackResul
 
 }  // namespace
 
-Result<PackResult> packTrace(const std::string& file, const std::string& output, const PackProgress& progress) {
+Result<PackResult> packTrace(const std::string& file, const std::string& output, const PackProgress& progress,
+                             bool* writeFailed) {
   std::error_code failed;
   if (fs::exists(output, failed)) {
     return Error{fmt::format("The file {} exists already; name another one with -o, or remove it.", output)};
@@ -92,7 +104,10 @@ Result<PackResult> packTrace(const std::string& file, const std::string& output,
   } else {
     return Error{fmt::format("{} is not compressed; name the output {}.zst to compress it.", file, output)};
   }
-  if (!done.ok()) return done.error();
+  if (!done.ok()) {
+    if (writeFailed) *writeFailed = done.error().message.starts_with(kCannotWrite);
+    return done.error();
+  }
   result.bytesAfter = fs::file_size(output, failed);
   return result;
 }

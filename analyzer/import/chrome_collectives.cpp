@@ -165,8 +165,7 @@ std::optional<int64_t> ChromeCollectives::groupOf(const Facts& facts, int64_t pr
   return group.id;
 }
 
-int64_t ChromeCollectives::insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId,
-                                  uint64_t offset) {
+schema::CollectiveRow ChromeCollectives::rowOf(const Facts& facts, const HostSpan& span, uint64_t offset) {
   if (facts.isBad) m_tally.count(Reason::BadCollective, offset);
   const std::string_view operation = operationOf(facts.name);
   const Datatype type = datatypeOf(facts.type);
@@ -176,39 +175,92 @@ int64_t ChromeCollectives::insert(const Facts& facts, const HostSpan& span, std:
   const int64_t elements = isWhole ? std::max(in, out) : (in != 0 ? in : out);
   const int64_t bytes = elements * type.bytes;  // cannot overflow: kMostElements
   if (type.bytes == 0 && elements > 0) m_tally.count(Reason::UnknownDatatype, offset);
-  const int64_t link = kFirstLink + ++m_links;
-  const int64_t id = m_file.rows().nextId<schema::CollectiveRow>();
-  m_file.rows().insert(schema::CollectiveRow{.id = id,
-                                             .process_id = span.process,
-                                             .thread_id = span.thread,
-                                             .communicator_id = groupOf(facts, span.process),
-                                             .start_ns = span.start,
-                                             .duration_ns = span.duration,
-                                             .sequence = facts.sequence.value_or(-1),
-                                             .operation_id = m_file.textId(operation),
-                                             .datatype_id = m_file.textId(type.nccl),
-                                             .element_count = operation == "ReduceScatter" ? std::min(in, out) : in,
-                                             .bytes = bytes,
-                                             .root = std::nullopt,
-                                             .peer = operation == "Send"   ? facts.target
-                                                     : operation == "Recv" ? facts.source
-                                                                           : std::nullopt,
-                                             .algorithm_id = std::nullopt,
-                                             .protocol_id = std::nullopt,
-                                             .channels = std::nullopt,
-                                             .stream_handle = std::nullopt,
-                                             .external_id = link});
+  return {.id = m_file.rows().nextId<schema::CollectiveRow>(),
+          .process_id = span.process,
+          .thread_id = span.thread,
+          .communicator_id = groupOf(facts, span.process),
+          .start_ns = span.start,
+          .duration_ns = span.duration,
+          .sequence = facts.sequence.value_or(-1),
+          .operation_id = m_file.textId(operation),
+          .datatype_id = m_file.textId(type.nccl),
+          .element_count = operation == "ReduceScatter" ? std::min(in, out) : in,
+          .bytes = bytes,
+          .root = std::nullopt,
+          .peer = operation == "Send"   ? facts.target
+                  : operation == "Recv" ? facts.source
+                                        : std::nullopt,
+          .algorithm_id = std::nullopt,
+          .protocol_id = std::nullopt,
+          .channels = std::nullopt,
+          .stream_handle = std::nullopt,
+          .external_id = kFirstLink + ++m_links};
+}
+
+int64_t ChromeCollectives::insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId,
+                                  uint64_t offset) {
+  const schema::CollectiveRow row = rowOf(facts, span, offset);
+  m_file.rows().insert(row);
   const auto splits = [&](const std::string& text) {
     return isEmptyList(text) ? std::nullopt : std::optional(m_file.textId(text));
   };
-  m_file.rows().insert(schema::CollectiveDetailRow{.collective_id = id,
+  m_file.rows().insert(schema::CollectiveDetailRow{.collective_id = row.id,
                                                    .input_elements = facts.in,
                                                    .output_elements = facts.out,
                                                    .input_splits_id = splits(facts.inputSplits),
                                                    .output_splits_id = splits(facts.outputSplits),
                                                    .is_async = facts.isAsync,
                                                    .operator_id = operatorId});
-  return link;
+  return *row.external_id;
+}
+
+// How far it came and what was measured of it, as a flight recorder and NCCL's Inspector tell.
+void ChromeCollectives::insertState(const ChromeEvent& event, int64_t id, int64_t start) {
+  constexpr int64_t kLongest = int64_t{1} << 60;
+  const auto after = [&](const char* key) -> std::optional<int64_t> {
+    const auto ns = event.argument(key).toInteger();
+    return ns && *ns > -kLongest && *ns < kLongest ? std::optional(start + *ns) : std::nullopt;
+  };
+  if (const std::string state = event.argument("State").toText(); !state.empty()) {
+    m_file.rows().insert(schema::CollectiveStateRow{.collective_id = id,
+                                                    .name_id = m_file.textId(event.argument("Framework name")),
+                                                    .state = state,
+                                                    .p2p_sequence = event.argument("P2P seq").toInteger(),
+                                                    .started_ns = after("Started after (ns)"),
+                                                    .completed_ns = after("Completed after (ns)"),
+                                                    .timeout_ns = event.argument("Timeout (ns)").toInteger(),
+                                                    .input_sizes_id = m_file.textId(event.argument("Input sizes")),
+                                                    .output_sizes_id = m_file.textId(event.argument("Output sizes")),
+                                                    .stack_id = m_stacks.idOf(event.argument("Call stack"))});
+  }
+  if (const auto measured = event.argument("Measured duration (ns)").toInteger()) {
+    const std::string source = event.argument("Measured by").toText();
+    m_file.rows().insert(schema::CollectiveTimingRow{.collective_id = id,
+                                                     .duration_ns = *measured,
+                                                     .source = source,
+                                                     .algbw_bytes_per_s = event.argument("algbw (B/s)").toReal(),
+                                                     .busbw_bytes_per_s = event.argument("busbw (B/s)").toReal()});
+  }
+}
+
+void ChromeCollectives::addAlone(const ChromeEvent& event, const HostSpan& span, uint64_t offset) {
+  const Facts facts(event);
+  schema::CollectiveRow row = rowOf(facts, span, offset);
+  row.root = event.argument("Root").toInteger();
+  row.channels = event.argument("Channels").toInteger();
+  for (const auto& [key, column] : {std::pair("Algorithm", &schema::CollectiveRow::algorithm_id),
+                                    {"Protocol", &schema::CollectiveRow::protocol_id}}) {
+    if (event.argument(key).kind == JsonKind::String) row.*column = m_file.textId(event.argument(key));
+  }
+  m_file.rows().insert(row);
+  insertState(event, row.id, span.start);
+  const JsonValue linked = event.argument("correlations");
+  if (linked.kind != JsonKind::Array) return;
+  (void)readArray(linked.text, [&](const JsonValue& element) {
+    const int64_t correlation = element.toInteger().value_or(0);
+    link(span.process, *row.external_id, correlation);
+    if (correlation != 0) m_alone.insert(correlation);
+  });
 }
 
 void ChromeCollectives::add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId, uint64_t offset) {
@@ -224,6 +276,7 @@ void ChromeCollectives::addKernel(const ChromeEvent& event, int64_t process, int
       return this->link(process, known->second, correlation);
     }
   }
+  if (m_alone.contains(correlation)) return;
   if (!isCollective(event)) return m_tally.count(Reason::CommunicationByName, offset);
   if (!isNew) return;  // the same event twice
   // Its host side is found by completeTrace(), through its launch.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyzer/import/chrome_event.h"
+#include "analyzer/import/chrome_export_rows.h"
 #include "analyzer/import/chrome_operators.h"
 #include "analyzer/import/tally.h"
 #include "analyzer/import/trace_file.h"
@@ -20,11 +21,14 @@ namespace plumb::import {
 
 class ChromeCollectives {
  public:
-  ChromeCollectives(TraceFile& file, Tally& tally) : m_file(file), m_tally(tally) {}
+  ChromeCollectives(TraceFile& file, Tally& tally, ChromeStacks& stacks)
+      : m_file(file), m_tally(tally), m_stacks(stacks) {}
 
   // Whether the operator enqueues a collective, by its metadata; then add() it.
   [[nodiscard]] static bool isCollective(const ChromeEvent& event);
   void add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId, uint64_t offset);
+  // One that an export of ours wrote as an event of its own.
+  void addAlone(const ChromeEvent& event, const HostSpan& span, uint64_t offset);
   // A kernel that is communication by its name. external: its "External id", if that leads to an operator.
   void addKernel(const ChromeEvent& event, int64_t process, int64_t start, int64_t correlation,
                  std::optional<int64_t> external, uint64_t offset);
@@ -43,12 +47,16 @@ class ChromeCollectives {
 
   [[nodiscard]] int64_t insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId,
                                uint64_t offset);
+  [[nodiscard]] schema::CollectiveRow rowOf(const Facts& facts, const HostSpan& span, uint64_t offset);
+  void insertState(const ChromeEvent& event, int64_t id, int64_t start);
   [[nodiscard]] std::optional<int64_t> groupOf(const Facts& facts, int64_t process);
   void link(int64_t process, int64_t external, int64_t correlation);
   void writeGroup(Group& group, std::optional<int64_t> rank);
 
   TraceFile& m_file;
   Tally& m_tally;
+  ChromeStacks& m_stacks;
+  std::set<int64_t> m_alone;  // correlation ids of the work of collectives with an event of their own
   int64_t m_links = 0;
   std::map<std::string, Group, std::less<>> m_groups;
   std::unordered_map<int64_t, int64_t> m_byExternal;  // link id by the operator's "External id"

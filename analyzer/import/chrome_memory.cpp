@@ -7,6 +7,7 @@ namespace plumb::import {
 namespace {
 
 constexpr int64_t kCpu = 0;                            // c10::DeviceType
+constexpr int64_t kFirstOwnType = 1 << 20;             // above all of c10's
 constexpr int64_t kSinceBefore = -(int64_t{1} << 61);  // stands for the time of the trace's first event
 
 }  // namespace
@@ -16,7 +17,8 @@ ChromeMemory::Place& ChromeMemory::placeOf(int64_t process, int64_t type, int64_
   Place& place = entry->second;
   if (!isNew) return place;
   if (type == kCpu) place.space = "pageable";
-  if (type != kCpu) place.device = m_registry.device(process, device);
+  // An export of ours writes -1 where memory is of no device.
+  if (type != kCpu && (type < kFirstOwnType || device >= 0)) place.device = m_registry.device(process, device);
   const std::string where = type == kCpu ? "CPU" : fmt::format("device {}", device);
   place.allocatedName = m_file.textId("torch allocated bytes, " + where);
   place.reservedName = m_file.textId("torch reserved bytes, " + where);
@@ -30,8 +32,9 @@ void ChromeMemory::sample(int64_t process, int64_t start, int64_t name, int64_t 
 }
 
 void ChromeMemory::add(const ChromeEvent& event, int64_t process, int64_t start, uint64_t offset) {
-  std::optional<int64_t> bytes, address, allocated, reserved;
+  std::optional<int64_t> bytes, address, allocated, reserved, requested, stack;
   int64_t type = kCpu, device = 0;
+  const bool isOurs = event.name.text == "[allocation]";
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
     if (key == "Bytes") bytes = value.toInteger();
     if (key == "Addr") address = value.toInteger();
@@ -39,12 +42,21 @@ void ChromeMemory::add(const ChromeEvent& event, int64_t process, int64_t start,
     if (key == "Device Id") device = value.toInteger().value_or(0);
     if (key == "Total Allocated") allocated = value.toInteger();
     if (key == "Total Reserved") reserved = value.toInteger();
+    if (key == "Requested Bytes") requested = value.toInteger();
+    if (key == "Call stack") stack = m_stacks.idOf(value);
   });
   constexpr int64_t kLargest = int64_t{1} << 50;
   if (!bytes || *bytes > kLargest || *bytes < -kLargest) return m_tally.count(Reason::NoValue, offset);
+  if (isOurs) type = typeOfSpace(event.argument("Space").toText());
   Place& place = placeOf(process, type, device);
+  if (isOurs) {
+    place.space = event.argument("Space").toText();
+    place.isFromPool = event.argument("From Pool").toInteger().value_or(0) != 0;
+  }
   place.change += *bytes;
-  if (allocated) {
+  if (isOurs) {
+    // No framework counted it.
+  } else if (allocated) {
     sample(process, start, place.allocatedName, *allocated);
     if (!place.firstStart || start < *place.firstStart) {
       place.firstStart = start;
@@ -60,8 +72,11 @@ void ChromeMemory::add(const ChromeEvent& event, int64_t process, int64_t start,
   if (!address) return m_tally.count(Reason::NoAddress, offset);
   if (*bytes == 0) return;
   const Key key{type << 8 ^ device, *address};
-  if (*bytes > 0) return allocate(place, process, key, start, *bytes, offset);
-  release(place, process, key, start, -*bytes, offset);
+  if (*bytes < 0) return release(place, process, key, start, -*bytes, offset);
+  const int64_t id = allocate(place, process, key, start, *bytes, offset);
+  if (!requested && !stack) return;
+  m_file.rows().insert(
+      schema::AllocationDetailRow{.allocation_id = id, .requested_bytes = requested, .stack_id = stack});
 }
 
 void ChromeMemory::insertAllocation(const Place& place, int64_t process, int64_t id, int64_t start, int64_t address,
@@ -74,21 +89,28 @@ void ChromeMemory::insertAllocation(const Place& place, int64_t process, int64_t
                                              .address = address,
                                              .bytes = bytes,
                                              .space = place.space,
-                                             .from_pool = place.device ? 1 : 0,
+                                             .from_pool = place.device && place.isFromPool ? 1 : 0,
                                              .correlation = std::nullopt});
 }
 
-void ChromeMemory::allocate(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes,
-                            uint64_t offset) {
+int64_t ChromeMemory::typeOfSpace(const std::string& space) {
+  constexpr size_t kMostSpaces = 64;
+  if (m_spaces.size() >= kMostSpaces && !m_spaces.contains(space)) return kFirstOwnType;
+  return m_spaces.try_emplace(space, kFirstOwnType + 1 + static_cast<int64_t>(m_spaces.size())).first->second;
+}
+
+int64_t ChromeMemory::allocate(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes,
+                               uint64_t offset) {
   const int64_t id = m_file.rows().nextId<schema::AllocationRow>();
   insertAllocation(place, process, id, start, key.address, bytes);
   const auto [entry, isNew] = m_live.try_emplace(key, id);
-  if (isNew) return;
+  if (isNew) return id;
   m_tally.count(Reason::FreeMissing, offset);
   // The end of the one before was not recorded; two cannot live at one address.
   m_file.rows().insert(
       schema::DeallocationRow{.allocation_id = entry->second, .start_ns = start, .correlation = std::nullopt});
   entry->second = id;
+  return id;
 }
 
 void ChromeMemory::release(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The [memory] events of one torch.profiler trace: what its allocators handed out and got back, as allocations, and
-// their totals, as counters.
+// their totals, as counters; and [allocation] of our exports, for memory that torch.profiler has no type for.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyzer/import/chrome_event.h"
+#include "analyzer/import/chrome_export_rows.h"
 #include "analyzer/import/registry.h"
 #include "analyzer/import/tally.h"
 #include "analyzer/import/trace_file.h"
@@ -19,8 +20,8 @@ namespace plumb::import {
 
 class ChromeMemory {
  public:
-  ChromeMemory(TraceFile& file, Registry& registry, Tally& tally)
-      : m_file(file), m_registry(registry), m_tally(tally) {}
+  ChromeMemory(TraceFile& file, Registry& registry, Tally& tally, ChromeStacks& stacks)
+      : m_file(file), m_registry(registry), m_tally(tally), m_stacks(stacks) {}
 
   void add(const ChromeEvent& event, int64_t process, int64_t start, uint64_t offset);
   // No more events: what was live before the first of them is live since firstNs.
@@ -29,7 +30,8 @@ class ChromeMemory {
  private:
   struct Place {  // one allocator
     std::optional<int64_t> device;
-    const char* space = "device";
+    std::string space = "device";
+    bool isFromPool = true;
     int64_t allocatedName = 0, reservedName = 0, changeName = 0;  // texts of the counters
     std::optional<int64_t> firstStart, liveBefore;                // as the first event's total says
     std::optional<int64_t> lastReserved;
@@ -45,7 +47,9 @@ class ChromeMemory {
   };
 
   [[nodiscard]] Place& placeOf(int64_t process, int64_t type, int64_t device);
-  void allocate(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes, uint64_t offset);
+  [[nodiscard]] int64_t typeOfSpace(const std::string& space);
+  [[nodiscard]] int64_t allocate(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes,
+                                 uint64_t offset);
   void release(Place& place, int64_t process, const Key& key, int64_t start, int64_t bytes, uint64_t offset);
   void insertAllocation(const Place& place, int64_t process, int64_t id, int64_t start, int64_t address, int64_t bytes);
   void sample(int64_t process, int64_t start, int64_t name, int64_t value);
@@ -53,6 +57,8 @@ class ChromeMemory {
   TraceFile& m_file;
   Registry& m_registry;
   Tally& m_tally;
+  ChromeStacks& m_stacks;
+  std::map<std::string, int64_t> m_spaces;                // of [allocation]; the types that stand for them
   std::map<std::pair<int64_t, int64_t>, Place> m_places;  // by device type and id
   std::unordered_map<Key, int64_t, Hash> m_live;          // allocation's id
   int64_t m_firstBefore = 0;                              // id of the first allocation whose time finish() sets

@@ -186,8 +186,10 @@ void ChromeRows::complete(const ChromeEvent& event, uint64_t offset) {
       return hostEvent(event, times);
     case Kind::Python:
       return hostEvent(event, times);
-    case Kind::OnDevice:
     case Kind::HostRange:
+      if (exportedEvent(event, times)) return;
+      break;
+    case Kind::OnDevice:
       break;
   }
   if (kind == Kind::Operator) m_registry.noteHostPid(event.pid, HostSign::Call);
@@ -230,12 +232,28 @@ void ChromeRows::hostEvent(const ChromeEvent& event, const Times& times) {
   if (isCollective) m_collectives.add(event, span, id, m_offset);
 }
 
+// Calls of an export of ours. False: it is none.
+bool ChromeRows::exportedEvent(const ChromeEvent& event, const Times& times) {
+  const bool isOsCall = ChromeExportRows::isOsCall(event), isLibraryCall = ChromeExportRows::isLibraryCall(event);
+  const bool isCollective = event.category == "collective" && ChromeCollectives::isCollective(event);
+  if (!isOsCall && !isLibraryCall && !isCollective) return false;
+  m_registry.noteHostPid(event.pid, HostSign::Call);
+  const int64_t process = m_registry.process(event.pid);
+  const HostSpan span{process, m_registry.thread(process, event.pid, event.tid), times.start, times.duration};
+  if (isOsCall) m_exported.osCall(event, span);
+  if (isLibraryCall) m_exported.libraryCall(event, span);
+  if (isCollective) m_collectives.addAlone(event, span, m_offset);
+  return true;
+}
+
 void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const char* layer) {
   m_registry.noteHostPid(event.pid, HostSign::Call);
   const int64_t process = m_registry.process(event.pid);
   int64_t correlation = 0, result = 0;
+  std::optional<int64_t> stack;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
     if (key == "correlation") correlation = value.toInteger().value_or(0);
+    if (key == "Call stack") stack = m_stacks.idOf(value);
     if (key == "return value" || key == "result") result = value.toInteger().value_or(0);
   });
   const int64_t id = m_file.rows().nextId<schema::ApiCallRow>();
@@ -253,6 +271,7 @@ void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const cha
                                           .layer = layer,
                                           .correlation = correlation,
                                           .result = result});
+  if (stack) m_file.rows().insert(schema::ApiCallStackRow{.api_call_id = id, .stack_id = *stack});
 }
 
 void ChromeRows::range(const Range& range) {
@@ -307,7 +326,10 @@ void ChromeRows::sample(int64_t process, int64_t start, std::string_view name, d
 void ChromeRows::instant(const ChromeEvent& event) {
   const int64_t process = m_registry.process(event.pid);
   const int64_t start = relative(*event.startNs);
-  if (event.name.text == "[memory]") return m_memory.add(event, process, start, m_offset);
+  if (event.name.text == "[memory]" || event.name.text == "[allocation]") {
+    return m_memory.add(event, process, start, m_offset);
+  }
+  if (m_exported.instant(event, process, start, m_offset)) return;
   const std::string name = event.name.toText();
   range({.process = process,
          .thread = m_registry.thread(process, event.pid, event.tid),

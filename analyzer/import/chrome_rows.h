@@ -11,6 +11,7 @@
 
 #include "analyzer/import/chrome_collectives.h"
 #include "analyzer/import/chrome_event.h"
+#include "analyzer/import/chrome_export_rows.h"
 #include "analyzer/import/chrome_flows.h"
 #include "analyzer/import/chrome_memory.h"
 #include "analyzer/import/chrome_operators.h"
@@ -32,8 +33,10 @@ class ChromeRows {
       : m_file(file),
         m_registry(file, isTorch),
         m_operators(file, m_tally, number),
-        m_collectives(file, m_tally),
-        m_memory(file, m_registry, m_tally),
+        m_stacks(file),
+        m_collectives(file, m_tally, m_stacks),
+        m_memory(file, m_registry, m_tally, m_stacks),
+        m_exported(file, m_registry, m_tally, m_stacks),
         m_flows(file, m_tally) {}
 
   // offset: of the event's text in the data, for messages.
@@ -94,6 +97,7 @@ class ChromeRows {
   void noteWork(const ChromeEvent& event, const char* table, int64_t id, const Times& times, const Place& place,
                 const Work& work);
   void hostEvent(const ChromeEvent& event, const Times& times);
+  [[nodiscard]] bool exportedEvent(const ChromeEvent& event, const Times& times);
   void flow(const ChromeEvent& event, uint64_t offset);
   void apiCall(const ChromeEvent& event, const Times& times, const char* layer);
   void synchronization(const ChromeEvent& event, const Times& times);
@@ -115,8 +119,10 @@ class ChromeRows {
   Registry m_registry;
   Tally m_tally;
   ChromeOperators m_operators;
+  ChromeStacks m_stacks;
   ChromeCollectives m_collectives;
   ChromeMemory m_memory;
+  ChromeExportRows m_exported;
   ChromeFlows m_flows;
   uint64_t m_events = 0;
   uint64_t m_offset = 0;  // of the event at hand

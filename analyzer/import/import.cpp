@@ -128,7 +128,8 @@ class Import {
     writeMeta();
     const auto repeated = completeTrace(m_file, shifts());
     if (!repeated.ok()) {
-      return Error{fmt::format("Cannot complete the trace file {}: {}.", m_options.output, repeated.error().message)};
+      return failedToWrite(
+          {fmt::format("Cannot complete the trace file {}: {}.", m_options.output, repeated.error().message)});
     }
     m_result.notStored += repeated.value();
     if (m_options.sizes) m_result.sizes = m_file.sizes();
@@ -138,11 +139,15 @@ class Import {
         m_options.progress("compressing " + m_options.output, done, all);
       };
     }
-    if (const Status published = m_file.publish(compressing); !published.ok()) return published.error();
+    if (const Status published = m_file.publish(compressing); !published.ok()) return failedToWrite(published.error());
     return std::move(m_result);
   }
 
  private:
+  [[nodiscard]] Error failedToWrite(Error error) const {
+    if (m_options.writeFailed) *m_options.writeFailed = true;
+    return error;
+  }
   void warn(std::optional<int64_t> process, std::string_view code, uint64_t count, const std::string& message) {
     writeDiagnostic(m_file, process, "warning", code, count, message);
     m_result.warnings.push_back(message);
@@ -185,7 +190,8 @@ class Import {
     const uint64_t rowsBefore = m_file.rows().rowCount();
     auto read = importer->read(context);
     if (m_file.rows().failed()) {
-      return Error{fmt::format("Cannot write the trace file {}: {}.", m_options.output, m_file.rows().failure())};
+      return failedToWrite(
+          {fmt::format("Cannot write the trace file {}: {}.", m_options.output, m_file.rows().failure())});
     }
     if (!read.ok()) {
       const bool isUntouched = m_file.rows().rowCount() == rowsBefore;
@@ -355,7 +361,11 @@ std::string missingRanksText(int64_t present, int64_t worldSize) {
 Result<ImportResult> importTraces(const ImportOptions& options) {
   if (const Status checked = checkOptions(options); !checked.ok()) return checked.error();
   auto file = TraceFile::create(options.output);
-  if (!file.ok()) return file.error();
+  if (!file.ok()) {
+    // Not "Cannot create", which is a place that cannot be.
+    if (options.writeFailed) *options.writeFailed = file.error().message.starts_with("Cannot write");
+    return file.error();
+  }
   return Import(options, std::move(file).value()).run();
 }
 

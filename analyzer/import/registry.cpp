@@ -21,11 +21,37 @@ std::optional<int64_t> integerOf(std::string_view text) {
 struct Properties {
   std::string name;
   std::optional<int64_t> major, minor, multiprocessors, memory, threads;
+  // Of an export of ours:
+  std::string uuid;
+  bool isSoftware = false;
+  std::optional<int64_t> bandwidth, clock;
+  struct Roof {
+    std::string resource, source;
+    double perSecond;
+  };
+  std::vector<Roof> roofs;
 };
 
 std::optional<int64_t> positive(const JsonValue& value) {
   const auto number = value.toInteger();
   return number && *number > 0 ? number : std::nullopt;
+}
+
+// [{"resource": "fp32", "per second": 6.7e13, "source": "measured"}]
+std::vector<Properties::Roof> readRoofs(const JsonValue& roofs) {
+  std::vector<Properties::Roof> found;
+  if (roofs.kind != JsonKind::Array) return found;
+  (void)readArray(roofs.text, [&](const JsonValue& element) {
+    Properties::Roof roof{{}, {}, 0};
+    (void)readObject(element.text, [&](std::string_view key, const JsonValue& value) {
+      if (key == "resource") roof.resource = value.toText();
+      if (key == "source") roof.source = value.toText();
+      if (key == "per second") roof.perSecond = value.toReal().value_or(0);
+    });
+    const bool isKnownSource = roof.source == "measured" || roof.source == "datasheet";
+    if (isKnownSource && !roof.resource.empty() && roof.perSecond > 0) found.push_back(std::move(roof));
+  });
+  return found;
 }
 
 std::map<int64_t, Properties> readProperties(std::string_view json) {
@@ -43,6 +69,11 @@ std::map<int64_t, Properties> readProperties(std::string_view json) {
       if (key == "maxThreadsPerMultiprocessor" || key == "maxThreadsPerMultiProcessor") {
         found.threads = positive(value);
       }
+      if (key == "uuid") found.uuid = value.toText();
+      if (key == "kind") found.isSoftware = value.toText() == "software";
+      if (key == "memoryBandwidth (bytes/s)") found.bandwidth = positive(value);
+      if (key == "coreClock (Hz)") found.clock = positive(value);
+      if (key == "roofs") found.roofs = readRoofs(value);
     });
     if (id) devices.emplace(*id, std::move(found));
   });
@@ -163,19 +194,27 @@ void Registry::writeDevices(const RunFacts& facts) {
   for (const auto& [key, device] : m_devices) {
     const auto known = properties.find(device.ordinal);
     const Properties none, &found = known != properties.end() ? known->second : none;
-    m_file.rows().insert(schema::DeviceRow{.id = device.id,
-                                           .process_id = device.process,
-                                           .ordinal = device.ordinal,
-                                           .name_id = m_file.textId(found.name),
-                                           .kind = "gpu",
-                                           .uuid = std::nullopt,
-                                           .compute_major = found.major,
-                                           .compute_minor = found.minor,
-                                           .multiprocessor_count = found.multiprocessors,
-                                           .memory_bytes = found.memory,
-                                           .memory_bandwidth_bytes_per_s = std::nullopt,
-                                           .core_clock_hz = std::nullopt,
-                                           .max_threads_per_multiprocessor = found.threads});
+    m_file.rows().insert(
+        schema::DeviceRow{.id = device.id,
+                          .process_id = device.process,
+                          .ordinal = device.ordinal,
+                          .name_id = m_file.textId(found.name),
+                          .kind = found.isSoftware ? "software" : "gpu",
+                          .uuid = found.uuid.empty() ? std::nullopt : std::optional<std::string_view>(found.uuid),
+                          .compute_major = found.major,
+                          .compute_minor = found.minor,
+                          .multiprocessor_count = found.multiprocessors,
+                          .memory_bytes = found.memory,
+                          .memory_bandwidth_bytes_per_s = found.bandwidth,
+                          .core_clock_hz = found.clock,
+                          .max_threads_per_multiprocessor = found.threads});
+    for (const Properties::Roof& roof : found.roofs) {
+      m_file.rows().insert(schema::DeviceRoofRow{.process_id = device.process,
+                                                 .ordinal = device.ordinal,
+                                                 .resource = roof.resource,
+                                                 .per_second = roof.perSecond,
+                                                 .source = roof.source});
+    }
   }
   for (const auto& [key, stream] : m_streams) {
     m_file.rows().insert(schema::StreamRow{.id = stream.id,

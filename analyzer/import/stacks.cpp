@@ -1,54 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/import/stacks.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <string_view>
 #include <vector>
+
+#include "analyzer/import/stack_frames.h"
 
 namespace plumb::import {
 namespace {
 
 constexpr size_t kMostFrames = 1024;
-
-struct Frame {
-  std::string_view function, file;
-  int64_t line = 0;
-};
-
-// Frames that say how the memory was asked for, not who asked.
-bool isUsersCode(const Frame& frame) {
-  static constexpr std::string_view kNotTheirs[] = {
-      "/torch/", "site-packages/torch", "dist-packages/torch", "<frozen ", "contextlib.py", "functools.py", "??",
-      "<string>"};
-  static constexpr std::string_view kPython[] = {".py", ">"};
-  const bool isPython = std::any_of(std::begin(kPython), std::end(kPython),
-                                    [&](std::string_view end) { return frame.file.ends_with(end); });
-  return isPython && std::none_of(std::begin(kNotTheirs), std::end(kNotTheirs), [&](std::string_view mark) {
-           return frame.file.find(mark) != std::string_view::npos;
-         });
-}
-
-std::string placeOf(const Frame& frame) {
-  const size_t slash = frame.file.rfind('/');
-  const std::string_view base = slash == std::string_view::npos ? frame.file : frame.file.substr(slash + 1);
-  if (base.empty()) return std::string(frame.function);
-  return fmt::format("{}:{} {}", base, frame.line, frame.function);
-}
-
-// The innermost place of the user's code and who called it: many allocations share the innermost alone.
-std::string placesOf(const std::vector<Frame>& frames) {
-  constexpr int kMost = 3;
-  std::string text;
-  int count = 0;
-  for (const Frame& frame : frames) {
-    if (!isUsersCode(frame)) continue;
-    text += (count == 0 ? "" : " < ") + placeOf(frame);
-    if (++count == kMost) break;
-  }
-  return count == 0 ? placeOf(frames.front()) : text;
-}
 
 }  // namespace
 
@@ -56,7 +17,7 @@ std::optional<int64_t> Stacks::idOf(const PlainValue* frames) {
   if (!frames || !frames->isContainer()) return std::nullopt;
   const auto [known, isNew] = m_byList.try_emplace(PlainDocument::identity(*frames));
   if (!isNew) return known->second;
-  std::vector<Frame> found;
+  std::vector<StackFrame> found;
   for (const PlainValue& item : m_document.items(*frames)) {
     if (item.kind != PlainKind::Dict || found.size() == kMostFrames) continue;
     found.push_back({m_document.text(item, "name"), m_document.text(item, "filename"),
@@ -64,23 +25,14 @@ std::optional<int64_t> Stacks::idOf(const PlainValue* frames) {
   }
   if (found.empty()) return std::nullopt;
   std::string content;
-  for (const Frame& frame : found) {
+  for (const StackFrame& frame : found) {
     content.append(frame.function).append(1, '\0').append(frame.file).append(1, '\0');
     content.append(std::to_string(frame.line)).append(1, '\0');
   }
   const auto [same, isNewContent] = m_byContent.try_emplace(std::move(content), 0);
   if (isNewContent) {
-    same->second = m_file.rows().nextId<schema::StackRow>();
-    const std::string name = placesOf(found);
-    m_names.emplace(same->second, name);
-    m_file.rows().insert(schema::StackRow{.id = same->second, .name_id = m_file.textId(name)});
-    for (size_t i = 0; i < found.size(); ++i) {
-      m_file.rows().insert(schema::StackFrameRow{.stack_id = same->second,
-                                                 .depth = static_cast<int64_t>(i),
-                                                 .function_id = m_file.textId(found[i].function),
-                                                 .file_id = m_file.textId(found[i].file),
-                                                 .line = found[i].line});
-    }
+    same->second = insertStack(m_file, found);
+    m_names.emplace(same->second, placeOfStack(found));
   }
   m_byList[PlainDocument::identity(*frames)] = same->second;
   return same->second;

@@ -20,7 +20,7 @@
 namespace plumb::exports {
 namespace {
 
-constexpr double kWidth = 1100, kLeft = 150, kRight = 20;
+constexpr double kWidth = 1100, kLeft = 210, kRight = 20;
 constexpr double kPlot = kWidth - kLeft - kRight;
 constexpr std::string_view kMuted = "#7d8b99", kGrid = "#e3e6ea";
 
@@ -145,7 +145,7 @@ Result<std::string> timelinePicture(Trace& trace) {
     if (!line.lane) {
       svg.text(4, y + kLane - 3, line.label, Svg::Anchor::Start, "#1f2933", 12);
     } else {
-      svg.text(kLeft - 6, y + kLane - 3, cli::shortened(line.label, 22), Svg::Anchor::End, kMuted, 10);
+      svg.text(kLeft - 6, y + kLane - 3, cli::shortened(line.label, 34), Svg::Anchor::End, kMuted, 10);
       drawLane(svg, timeline, *line.lane, window, y, kLane);
     }
     y += kLane + 2;
@@ -181,7 +181,7 @@ Result<std::string> breakdownPicture(Trace& trace) {
   for (size_t i = 0; i < count; ++i) {
     const DeviceBreakdown& device = devices.value()[i];
     const Process* process = trace.process(device.process);
-    svg.text(kLeft - 6, y + 14, process ? cli::shortened(process->label(), 22) : std::string("device"),
+    svg.text(kLeft - 6, y + 14, process ? cli::shortened(process->label(), 32) : std::string("device"),
              Svg::Anchor::End);
     const auto span = static_cast<double>(device.whole.span.ns());
     double x = kLeft;
@@ -201,19 +201,62 @@ Result<std::string> breakdownPicture(Trace& trace) {
   return svg.finish("breakdown of each device's time");
 }
 
+namespace {
+
+// What the moments of allocations mean: a memory snapshot may tell only their order, which is stored as a microsecond
+// each.
+struct MemoryClock {
+  bool isOrder = false;
+
+  [[nodiscard]] std::string text(double ns) const {
+    return isOrder ? fmt::format("event {:.0f}", ns / kMicrosecond) : cli::formatDuration(ns);
+  }
+  [[nodiscard]] std::string momentText(Duration sinceFirst) const {
+    const auto ns = static_cast<double>(sinceFirst.ns());
+    return isOrder ? fmt::format("after event {:.0f} (the file tells the order of the events, not their times)",
+                                 ns / kMicrosecond)
+                   : fmt::format("{} after the first of these events", cli::formatDuration(ns));
+  }
+  static constexpr double kMicrosecond = 1000;
+};
+
+void drawTimeAxis(Svg& svg, const MemoryClock& clock, double extent, double top, double bottom) {
+  constexpr double kTicks = 8;
+  const double step =
+      clock.isOrder ? std::max(niceStep(extent, kTicks), MemoryClock::kMicrosecond) : niceStep(extent, kTicks);
+  for (double at = 0; at <= extent; at += step) {
+    const double x = kLeft + at / extent * kPlot;
+    svg.line(x, top, x, bottom, kGrid);
+    svg.text(x, bottom + 12, clock.text(at), Svg::Anchor::Middle, kMuted, 10);
+  }
+}
+
+}  // namespace
+
+bool tellsOrderOnly(Trace& trace) {
+  auto rows = trace.query(
+      "SELECT 1 FROM main.diagnostic g JOIN main.process p ON p.id = g.process_id JOIN main.string s"
+      " ON s.id = p.program_id WHERE g.lane = 'import' AND g.code = 'no_time' AND s.text = 'PyTorch memory snapshot'"
+      " LIMIT 1");
+  return rows.ok() && rows.value().next();
+}
+
 Result<std::string> memoryPicture(Trace& trace) {
   auto analysis = analyzeMemory(trace);
   if (!analysis.ok()) return analysis.error();
   const std::vector<DeviceMemory>& devices = analysis.value().devices;
   const auto largest = std::ranges::max_element(devices, {}, [](const DeviceMemory& d) { return d.peak.totalBytes; });
   if (largest == devices.end() || largest->points.size() < 2 || largest->peak.totalBytes <= 0) return std::string();
-  constexpr double kHeight = 260, kTop = 30, kPlotHeight = kHeight - kTop - 20;
+  constexpr double kHeight = 275, kTop = 30, kPlotHeight = kHeight - kTop - 35;
+  const MemoryClock clock{tellsOrderOnly(trace)};
   static constexpr std::array<const char*, kMemoryCategoryCount> kColors = {
       "#4c86c6", "#8f6fc0", "#5aa469", "#d9a441", "#3aa3a9", "#e07b3c", "#c96a8a", "#b8c4cf", "#8a949e"};
 
   const std::vector<MemoryPoint>& points = largest->points;
   const TimePoint first = points.front().time, last = points.back().time;
-  const double extent = std::max<double>(1, static_cast<double>((last - first).ns()));
+  const auto extent = static_cast<double>((last - first).ns());
+  constexpr double kFewestEvents = 2;
+  if (extent <= 0 || (clock.isOrder && extent < kFewestEvents * MemoryClock::kMicrosecond)) return std::string();
   // Per pixel the moment of the largest total, so that no peak is lost.
   std::vector<const MemoryPoint*> columns(static_cast<size_t>(kPlot), nullptr);
   const MemoryPoint* held = nullptr;
@@ -228,6 +271,7 @@ Result<std::string> memoryPicture(Trace& trace) {
     columns[x] = best;
   }
   Svg svg(kWidth, kHeight);
+  drawTimeAxis(svg, clock, extent, kTop, kTop + kPlotHeight);
   const auto top = static_cast<double>(largest->peak.totalBytes) * 1.05;
   for (int i = 0; i <= 4; ++i) {
     const double y = kTop + kPlotHeight * (1 - i / 4.0);
@@ -257,9 +301,9 @@ Result<std::string> memoryPicture(Trace& trace) {
   }
   const Process* process = trace.process(largest->process);
   svg.text(kLeft, kHeight - 4,
-           fmt::format("{}: peak {} after {}", process ? process->label() : "device",
+           fmt::format("{}: peak {} {}", process ? process->label() : "device",
                        cli::formatBytes(static_cast<double>(largest->peak.totalBytes)),
-                       cli::formatDuration(largest->peak.time - TimePoint())),
+                       clock.momentText(largest->peak.time - first)),
            Svg::Anchor::Start, kMuted);
   return svg.finish("device memory over time by category");
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -15,6 +14,7 @@
 #include "analyzer/cli/text.h"
 #include "analyzer/export/html/html_text.h"
 #include "analyzer/export/html/pictures.h"
+#include "analyzer/export/html/report_table.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/trace/device_text.h"
 
@@ -48,9 +48,20 @@ struct Section {
   const char* by;  // "" for the report's default
   size_t mostRows;
 };
-// After the pictures' sections, in this order; a report that the program does not have is passed over.
-constexpr std::array<Section, 4> kOtherSections = {
-    {{"kernels", "", 25}, {"idle", "", 40}, {"collectives", "", 40}, {"stragglers", "", 40}}};
+// After the pictures' sections, in this order; a report that the program does not have is passed over, and one without
+// rows is named at the end of the page.
+constexpr Section kOtherSections[] = {{"kernels", "", 25},
+                                      {"ops", "", 25},
+                                      {"idle", "", 25},
+                                      {"synchronizations", "", 15},
+                                      {"copies", "", 20},
+                                      {"collectives", "", 40},
+                                      {"collective_timings", "", 30},
+                                      {"benchmarks", "", 80},
+                                      {"stragglers", "", 40},
+                                      {"api", "", 15},
+                                      {"os_calls", "", 15},
+                                      {"counters", "", 20}};
 
 std::string whomText(const Finding& finding) {
   std::string whom = finding.whom;
@@ -67,11 +78,17 @@ class Page {
   void head();
   void heading(std::string_view title, std::string_view question);
   void note(std::string_view text) { m_out.write(fmt::format("<p class=\"muted\">{}</p>\n", html(text))); }
-  void picture(Result<std::string> drawn);
-  void report(const Section& section);
-  void rows(Statement& statement, const Report& report, size_t most);
-  [[nodiscard]] std::string cell(const Statement& row, int column, const std::string& unit) const;
+  // False: there was nothing to draw.
+  bool picture(const Result<std::string>& drawn);
+  // isBelow: it stands under a heading that is written already.
+  void report(const Section& section, bool isBelow = false);
+  // Whether the query has a row.
+  [[nodiscard]] bool tells(std::string_view sql);
   void steps();
+  void timeline();
+  void memory();
+  void roofline();
+  void nothing();
   void overview();
   void advice();
   [[nodiscard]] Status diagnostics();
@@ -80,6 +97,7 @@ class Page {
   const PageOptions& m_options;
   OutputFile& m_out;
   std::vector<Report> m_reports;
+  std::vector<std::string> m_nothing;  // titles of what the trace has nothing of
   Result<Advice> m_advice = Error{"no rule was applied"};
 };
 
@@ -87,106 +105,36 @@ void Page::heading(std::string_view title, std::string_view question) {
   m_out.write(fmt::format("<h2>{}</h2>\n<p class=\"question\">{}</p>\n", html(title), html(question)));
 }
 
-void Page::picture(Result<std::string> drawn) {
+bool Page::picture(const Result<std::string>& drawn) {
   if (!drawn.ok()) {
     m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(drawn.error().message)));
-  } else if (drawn.value().empty()) {
-    note("There is nothing to draw: the recording has no such events.");
-  } else {
-    m_out.write(drawn.value());
+    return true;
   }
+  m_out.write(drawn.value());
+  return !drawn.value().empty();
 }
 
-std::string Page::cell(const Statement& row, int column, const std::string& unit) const {
-  const ValueType type = row.type(column);
-  if (type == ValueType::Null) return "<td>–</td>";
-  if (type == ValueType::Text || type == ValueType::Blob) {
-    const std::string text = html(cli::shortened(row.text(column), 90));
-    return fmt::format("<td class=\"text\">{}</td>", text);
-  }
-  const double value = row.real(column);
-  std::string text;
-  if (unit == "ns") {
-    text = cli::formatDuration(value);
-  } else if (unit == "bytes") {
-    text = cli::formatBytes(value);
-  } else if (unit == "%") {
-    text = cli::formatPercent(value);
-  } else if (unit == "bytes/s" || unit == "B/s") {
-    text = cli::formatPerSecond(value, "B");
-  } else if (unit == "FLOP/s") {
-    text = cli::formatPerSecond(value, "FLOP");
-  } else {
-    text = type == ValueType::Integer ? cli::formatCount(row.integer(column)) : fmt::format("{:.4g}", value);
-  }
-  return fmt::format("<td>{}</td>", html(text));
-}
-
-void Page::rows(Statement& statement, const Report& report, size_t most) {
-  std::vector<std::vector<std::string>> lines;
-  const auto count = static_cast<size_t>(statement.columnCount());
-  std::vector<bool> used(count, false), isText(count, false);
-  std::vector<std::string> units(count);
-  for (size_t i = 0; i < count; ++i) {
-    for (const ReportColumn& column : report.columns) {
-      if (column.name == statement.columnName(static_cast<int>(i))) units[i] = column.unit;
-    }
-  }
-  size_t more = 0;
-  while (statement.next()) {
-    if (lines.size() >= most) {
-      ++more;
-      continue;
-    }
-    std::vector<std::string> line;
-    for (size_t i = 0; i < count; ++i) {
-      const auto column = static_cast<int>(i);
-      const ValueType type = statement.type(column);
-      used[i] = used[i] || type != ValueType::Null;
-      isText[i] = isText[i] || type == ValueType::Text;
-      line.push_back(cell(statement, column, units[i]));
-    }
-    lines.push_back(std::move(line));
-  }
-  if (const Status status = statement.status(); !status.ok()) {
-    m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(status.error().message)));
-    return;
-  }
-  if (lines.empty()) return note("No rows: the recording has no such events.");
-  m_out.write("<div class=\"wide\"><table><tr>");
-  for (size_t i = 0; i < count; ++i) {
-    if (!used[i]) continue;  // empty in every row
-    std::string tip;
-    for (const ReportColumn& column : report.columns) {
-      if (column.name == statement.columnName(static_cast<int>(i))) tip = column.description;
-    }
-    m_out.write(fmt::format("<th{} title=\"{}\">{}</th>", isText[i] ? " class=\"text\"" : "", html(tip),
-                            html(statement.columnName(static_cast<int>(i)))));
-  }
-  m_out.write("</tr>\n");
-  for (const std::vector<std::string>& line : lines) {
-    m_out.write("<tr>");
-    for (size_t i = 0; i < count; ++i) {
-      if (used[i]) m_out.write(line[i]);
-    }
-    m_out.write("</tr>\n");
-  }
-  m_out.write("</table></div>\n");
-  if (more > 0) note(fmt::format("and {} more rows: plumb report {} FILE", more, report.name));
-}
-
-void Page::report(const Section& section) {
+void Page::report(const Section& section, bool isBelow) {
   const auto found = std::ranges::find(m_reports, section.report, &Report::name);
   if (found == m_reports.end()) return;
-  heading(found->title, found->question);
   ReportRequest request;
   if (*section.by) request.by = section.by;
   auto statement = prepareReport(m_trace.database(), *found, request);
-  if (!statement.ok()) {
-    m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(statement.error().message)));
+  const Result<ReportTable> table =
+      statement.ok() ? tableOf(statement.value(), *found, section.mostRows) : Result<ReportTable>(statement.error());
+  if (table.ok() && table.value().rows == 0) {
+    if (!isBelow) m_nothing.push_back(found->title);
     return;
   }
-  rows(statement.value(), *found, section.mostRows);
+  if (!isBelow) heading(found->title, found->question);
+  if (!table.ok()) {
+    m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(table.error().message)));
+    return;
+  }
+  m_out.write(table.value().html);
+  if (const uint64_t more = table.value().notShown; more > 0) {
+    note(fmt::format("and {} more row{}: plumb report {} FILE", more, more == 1 ? "" : "s", found->name));
+  }
 }
 
 void Page::head() {
@@ -202,7 +150,8 @@ void Page::head() {
   }
   std::string names;
   for (const std::string& name : devices) names += (names.empty() ? "" : ", ") + name;
-  m_out.write(fmt::format("<p><b>{}</b><br>on {}; {} process{}; {}</p>\n", html(info.command), html(info.host),
+  m_out.write(fmt::format("<p><b>{}</b><br>{}{} process{}; {}</p>\n", html(info.command),
+                          info.host.empty() ? std::string() : "on " + html(info.host) + "; ",
                           m_trace.processes().size(), m_trace.processes().size() == 1 ? "" : "es",
                           html(names.empty() ? std::string("no device recorded") : names)));
   if (software) note("The device is the software device: durations are CPU time, not comparable with hardware.");
@@ -216,7 +165,7 @@ void Page::steps() {
       " (SELECT count(*) FROM analysis_steps WHERE warmup = 1)"
       " FROM (SELECT coalesce(span_ns, host_ns) AS time_ns FROM analysis_steps WHERE warmup = 0)");
   if (!rows.ok() || !rows.value().next() || rows.value().integer(0) == 0)
-    return note("The run has no training steps that are declared or repeat.");
+    return note("The run has no training steps that are declared or that repeat.");
   const Statement& row = rows.value();
   m_out.write(fmt::format(
       "<p>A training step takes <b>{}</b> (median of {} steady steps, all ranks; one in ten takes less than "
@@ -227,9 +176,14 @@ void Page::steps() {
 
 // The first screen: how long a step takes, where the time went, and the most that could be gained.
 void Page::overview() {
-  heading("Where the time went", "What did each device do, from its first work to its last?");
-  steps();
-  picture(breakdownPicture(m_trace));
+  const Result<std::string> drawn = breakdownPicture(m_trace);
+  if (drawn.ok() && drawn.value().empty()) {
+    m_nothing.emplace_back("Where the time went (no work of a device)");
+  } else {
+    heading("Where the time went", "What did each device do, from its first work to its last?");
+    steps();
+    (void)picture(drawn);
+  }
   if (!m_advice.ok() || m_advice.value().findings.empty()) return;
   constexpr size_t kMost = 3;
   const std::vector<Finding>& findings = m_advice.value().findings;
@@ -250,7 +204,7 @@ void Page::advice() {
     m_out.write(fmt::format("<p class=\"error\">Cannot say, because: {}</p>\n", html(found.error().message)));
     return;
   }
-  if (found.value().findings.empty()) note("No rule found anything.");
+  if (found.value().findings.empty()) note("No rule found anything in what the file holds.");
   for (const Finding& finding : found.value().findings) {
     m_out.write(fmt::format(
         "<div class=\"finding\"><b>{}</b>{}<br>{}<br><span class=\"muted\">{}</span><br>{}</div>\n",
@@ -287,28 +241,76 @@ Status Page::diagnostics() {
   return Unit{};
 }
 
+bool Page::tells(std::string_view sql) {
+  auto rows = m_trace.query(sql);
+  return rows.ok() && rows.value().next();
+}
+
+void Page::timeline() {
+  const Result<std::string> drawn = timelinePicture(m_trace);
+  if (drawn.ok() && drawn.value().empty()) return m_nothing.emplace_back("A typical step"), void();
+  heading("A typical step",
+          "What ran when, on each rank's streams? (up to 8 ranks; blue: kernels, orange: communication, green: copies "
+          "and sets, light: ranges; names appear under the pointer)");
+  (void)picture(drawn);
+}
+
+void Page::memory() {
+  const Result<std::string> drawn = memoryPicture(m_trace);
+  const bool isDrawn = !drawn.ok() || !drawn.value().empty();
+  if (isDrawn) {
+    heading("Memory", "What held device memory when? (the device with the largest peak)");
+    (void)picture(drawn);
+  }
+  report({"memory", "", 40}, isDrawn);
+  if (tellsOrderOnly(m_trace)) {
+    note("The file tells the order of what happened to memory, not the times: n µs in these tables is its event n.");
+  }
+  report({"memory_peak", "", 15});
+  report({"memory_leaks", "", 10});
+}
+
+void Page::roofline() {
+  const Result<std::string> drawn = rooflinePicture(m_trace);
+  const bool isDrawn = !drawn.ok() || !drawn.value().empty();
+  if (isDrawn) {
+    heading("Roofline",
+            "Are the kernels limited by arithmetic, by memory, or by neither? (a circle is a kernel or operation, as "
+            "large as its share of the time: blue is limited by arithmetic, green by memory, orange by neither, red is "
+            "above a roof)");
+    (void)picture(drawn);
+  }
+  report({"roofline", "", 25}, isDrawn);
+}
+
+// What the page would show of another trace.
+void Page::nothing() {
+  if (m_nothing.empty()) return;
+  heading("What the file has nothing of", "Which parts of such a page are not here?");
+  std::string titles;
+  for (const std::string& title : m_nothing) titles += (titles.empty() ? "" : "; ") + title;
+  note(titles + ".");
+}
+
 Status Page::write() {
   auto reports = findReports(m_options.reportFolders);
   if (!reports.ok()) return reports.error();
   m_reports = std::move(reports).value();
   m_advice = advise(m_trace, {}, m_options.ruleFolders);
   head();
+  if (tells("SELECT 1 FROM report_stuck WHERE state <> 'cannot say' LIMIT 1")) report({"stuck", "", 20});
   overview();
-  heading("A typical step", "What ran when, on each rank's streams? (pictures of up to 8 ranks; hover for names)");
-  picture(timelinePicture(m_trace));
+  timeline();
   advice();
-  heading("Steps", "How long did each step take, and where did its time go?");
   report({"steps", "", 30});
-  heading("Memory", "What held device memory when? (the device with the largest peak)");
-  picture(memoryPicture(m_trace));
-  report({"memory", "", 40});
-  heading("Roofline", "Are the kernels limited by arithmetic, by memory, or by neither? (circles: share of time)");
-  picture(rooflinePicture(m_trace));
-  report({"roofline", "", 25});
+  memory();
+  roofline();
   for (const Section& section : kOtherSections) report(section);
+  nothing();
   if (const Status done = diagnostics(); !done.ok()) return done;
   m_out.write(fmt::format(
-      "<p class=\"muted\">Made by Plumbline {} from {}. Shares are of the span between a device's first and "
+      "<p class=\"muted\">Made by Plumbline {} from {}. Exact values appear under the pointer; `plumb report NAME FILE "
+      "--format csv` has all of them, to sort and to compute with. Shares are of the span between a device's first and "
       "last work; exposed means not covered by compute.</p>\n</body></html>\n",
       html(m_options.version), html(std::filesystem::path(m_trace.path()).filename().string())));
   return Unit{};

@@ -47,7 +47,7 @@ struct ValueTypes {
 };
 
 // SQLite's columns have no fixed type: the values say which it is. Text if any value is one.
-Result<ValueTypes> typesOf(Trace& trace, const std::string& view, const std::vector<std::string>& names) {
+Result<ValueTypes> typesOf(Trace& trace, const std::string& from, const std::vector<std::string>& names) {
   std::string sql =
       std::ranges::count(names, kRank) > 0 ? fmt::format("SELECT count(*) = count({})", kRank) : "SELECT 0";
   for (const std::string& name : names) {
@@ -56,7 +56,7 @@ Result<ValueTypes> typesOf(Trace& trace, const std::string& view, const std::vec
         "THEN 1 ELSE 0 END)",
         name);
   }
-  auto row = trace.query(sql + " FROM " + view);
+  auto row = trace.query(sql + " FROM " + from);
   if (!row.ok()) return row.error();
   ValueTypes result;
   std::vector<std::shared_ptr<arrow::DataType>>& types = result.columns;
@@ -171,13 +171,13 @@ Result<std::string> makePlace(const fs::path& folder, const std::string& file) {
 
 }  // namespace
 
-Result<DatasetResult> writeDataset(Trace& trace, const std::string& view, const std::string& folder) {
-  auto rows = trace.query("SELECT * FROM " + view);
+Result<DatasetResult> writeDataset(Trace& trace, const std::string& from, const std::string& folder) {
+  auto rows = trace.query("SELECT * FROM " + from);
   if (!rows.ok()) return rows.error();
   Statement& row = rows.value();
   std::vector<std::string> names;
   for (int i = 0; i < row.columnCount(); ++i) names.emplace_back(row.columnName(i));
-  auto types = typesOf(trace, view, names);
+  auto types = typesOf(trace, from, names);
   if (!types.ok()) return types.error();
 
   // pandas, Dask and pyarrow's own inference refuse Hive's folder for nulls, rank=__HIVE_DEFAULT_PARTITION__, alone as

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// plumb-parquet TRACE FOLDER [--force]: every public view as a Parquet dataset, FOLDER/VIEW/rank=N/part-0.parquet
-// or, where rows have no rank, FOLDER/VIEW/part-N.parquet. DuckDB, Spark, Dask and pandas read either as one table with
-// a column rank. A program of its own, so that nothing else needs Apache Arrow; `plumb export --format parquet` starts
-// it.
+// plumb-parquet TRACE FOLDER [--force]: every public view and table as a Parquet dataset,
+// FOLDER/VIEW/rank=N/part-0.parquet or, where rows have no rank, FOLDER/VIEW/part-N.parquet. DuckDB, Spark, Dask and
+// pandas read either as one table with a column rank. A program of its own, so that nothing else needs Apache Arrow;
+// `plumb export --format parquet` starts it.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -36,19 +37,29 @@ int run(const std::vector<std::string>& arguments) {
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return complain(snapshot.status().error().message, kBadInput);
   removeStagingsWhenInterrupted();
-  auto folder = OutputFolder::create(arguments[1], publicViews(), force);
-  if (!folder.ok()) return complain(folder.error().message, kFailed);
-  std::string said;
-  for (const std::string& view : publicViews()) {
-    auto written = writeDataset(trace, view, folder.value().place(view));
+  auto tables = exportedTables();
+  if (!tables.ok()) return complain(tables.error().message, kFailed);
+  auto others = foreignTablesText(trace);
+  if (!others.ok()) return complain(others.error().message, kBadInput);
+  std::vector<std::string> names;
+  for (const ExportedTable& table : tables.value()) names.push_back(table.name);
+  auto folder = OutputFolder::create(arguments[1], names, force);
+  if (!folder.ok()) return complain(folder.error().message, kBadInput);
+  std::string said, empty;
+  for (const ExportedTable& table : tables.value()) {
+    auto written = writeDataset(trace, table.from, folder.value().place(table.name));
     if (!written.ok()) return complain(written.error().message, kFailed);
     if (written.value().files > 0) {
-      said += fmt::format("{}/{}: {} rows in {} file{}\n", arguments[1], view, written.value().rows,
+      said += fmt::format("{}/{}: {} rows in {} file{}\n", arguments[1], table.name, written.value().rows,
                           written.value().files, written.value().files == 1 ? "" : "s");
+    } else {
+      empty += (empty.empty() ? "" : ", ") + table.name;
     }
   }
   if (const Status done = folder.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
   fmt::print("{}", said);
+  if (!empty.empty()) fmt::print("Without rows, and so without files: {}.\n", empty);
+  if (!others.value().empty()) fmt::print("{}\n", others.value());
   return kDone;
 }
 
@@ -56,6 +67,7 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace plumb::exports
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of writing
   try {
     return plumb::exports::run({argv + 1, argv + argc});
   } catch (const std::exception& failure) {

@@ -65,7 +65,32 @@ TEST_F(Exports, CsvHasAFileForEachView) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n') - 1,
             std::stoll(counted.output.substr(counted.output.find('\n') + 1)));
   EXPECT_EQ(csv.rfind("id,rank,", 0), 0u) << csv.substr(0, 100);
-  EXPECT_EQ(plumb({"export", m_trace, "--format", "csv", "-o", "tables"}).exitCode, 1) << "they are there already";
+  EXPECT_EQ(plumb({"export", m_trace, "--format", "csv", "-o", "tables"}).exitCode, 2) << "they are there already";
+}
+
+// Exit code 1 is what failed, whatever failed, and 2 what was asked for wrongly; a full disk is no crash.
+TEST_F(Exports, AFullDiskIsAFailureOfEveryCommand) {
+  const Outcome chrome = plumb({"export", m_trace, "--format", "chrome", "-o", "trace.json"});
+  ASSERT_EQ(chrome.exitCode, 0) << chrome.errors;
+  const auto limited = [&](const std::string& command) {
+    return run(
+        {.arguments = {"sh", "-c", "ulimit -f 8; exec " + kPlumb + " " + command}, .directory = m_folder.path()});
+  };
+  makeSampleTrace(m_trace + "x", {.ranks = 1, .layers = 1, .steps = 2});
+  for (const std::string& command :
+       {std::string("import trace.json -o a.sqlite"), std::string("import trace.json -o a.sqlite.zst"),
+        "merge " + m_trace + " " + m_trace + "x -o b.sqlite", "pack " + m_trace + " -o c.sqlite.zst",
+        "export " + m_trace + " --format chrome -o d.json", "export " + m_trace + " --format chrome -o d",
+        "export " + m_trace + " --format csv -o e", "export " + m_trace + " --format nsys -o f.sqlite",
+        "export " + m_trace + " --format html -o g.html"}) {
+    const Outcome outcome = limited(command);
+    EXPECT_EQ(outcome.exitCode, 1) << command << "\n" << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr("Cannot ")) << command;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(m_folder.path())) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_EQ(name.find("ing-"), std::string::npos) << name << " is left over";
+  }
 }
 
 TEST_F(Exports, HtmlIsOnePage) {

@@ -7,6 +7,7 @@
 #include "analyzer/export/folded.h"
 #include "analyzer/export/html/html_text.h"
 #include "analyzer/export/html/report_page.h"
+#include "analyzer/export/html/report_table.h"
 #include "analyzer/reports/reports.h"
 #include "analyzer/sqlext/sql_surface.h"
 #include "tests/unit/analyzer/export/export_testing.h"
@@ -114,6 +115,54 @@ TEST(ReportPage, TellsWhatTheRunWasAndWhereItsTimeWent) {
   EXPECT_THAT(page, Not(HasSubstr("https://")));
 }
 
+TEST(ReportPage, HasHeadingsInWordsAndExactValuesUnderThePointer) {
+  const TraceFile file;
+  makeSampleTrace(file.path(), {.ranks = 2, .layers = 2, .steps = 5});
+  const std::string page = pageOf(file.path());
+  EXPECT_THAT(page, HasSubstr(">Exposed communication</th>"));
+  EXPECT_THAT(page, HasSubstr(" ns\">"));
+  for (const char* raw : {"_ns</th>", "_pct</th>", "_bytes</th>", "_per_s</th>"})
+    EXPECT_THAT(page, Not(HasSubstr(raw)));
+}
+
+TEST(ReportPage, NamesWhatTheTraceHasNothingOf) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addKernel(rank.work(100, 900, 1), "gemm");
+  }
+  const std::string page = pageOf(file.path());
+  const std::string nothing = page.substr(page.find("What the file has nothing of"));
+  EXPECT_THAT(nothing, HasSubstr("Collectives"));
+  EXPECT_THAT(page, Not(HasSubstr("<h2>Collectives</h2>")));
+  EXPECT_EQ(wrongNesting(page), "");
+}
+
+// A memory snapshot with an allocation each microsecond.
+std::string pageOfSnapshot(bool hasTimes) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.execute("UPDATE string SET text = 'PyTorch memory snapshot' WHERE id = (SELECT program_id FROM process)");
+    trace.execute("UPDATE process SET end_ns = 50000");
+    for (int64_t i = 0; i < 50; ++i) {
+      trace.addAllocation(
+          {.process = rank.process, .device = rank.device, .startNs = i * 1000, .address = 4096 * i, .bytes = 4096});
+    }
+    if (!hasTimes) {
+      trace.addDiagnostic(rank.process, "warning", "import", "no_time", 50, "Its history shows their order.");
+    }
+  }
+  return pageOf(file.path());
+}
+
+TEST(ReportPage, CountsEventsWhereMemoryHasNoTimes) {
+  EXPECT_THAT(pageOfSnapshot(true), HasSubstr(">40.0 µs</text>"));
+  EXPECT_THAT(pageOfSnapshot(false), HasSubstr(">event 40</text>"));
+}
+
 TEST(ReportPage, EscapesHostileNames) {
   const TraceFile file;
   const std::string hostile = "</td></svg><script>alert(\"1\")</script>'&\xff\x1b[2J\" onload=\"alert(3)";
@@ -139,6 +188,14 @@ TEST(ReportPage, OfAnEmptyTraceIsAPage) {
   const TraceFile file;
   { const TraceBuilder trace(file.path()); }
   EXPECT_EQ(wrongNesting(pageOf(file.path())), "");
+}
+
+TEST(ColumnTitles, AreWordsAndTellEqualOnesApart) {
+  EXPECT_EQ(exports::columnTitle("exposed_communication_ns", "ns"), "Exposed communication");
+  EXPECT_EQ(exports::columnTitle("kernel_busbw_bytes_per_s", "bytes/s"), "Kernel bus bandwidth");
+  EXPECT_EQ(exports::columnTitle("intensity", "FLOP/byte"), "Intensity (FLOP/byte)");
+  EXPECT_THAT(exports::columnTitles({{"total_ns", "ns", ""}, {"total_bytes", "bytes", ""}, {"calls", "", ""}}),
+              testing::ElementsAre("Total time", "Total bytes", "Calls"));
 }
 
 TEST(HtmlText, EscapesWhatIsMarkup) {

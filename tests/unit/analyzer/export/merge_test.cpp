@@ -114,8 +114,14 @@ TEST(Merge, NamesTablesThatItDoesNotKnow) {
   EXPECT_THAT(result.warnings, testing::Contains(testing::HasSubstr("my_notes")));
 }
 
+void change(const std::string& path, const std::string& sql) {
+  schema::Database database = valueOf(schema::Database::open(path));
+  valueOf(database.execute(sql));
+}
+
 TEST(Merge, WarnsOfARankInTwoFiles) {
   const Files files;
+  change(files.first, "DELETE FROM kernel WHERE id = 1");  // another run
   const auto result = valueOf(exports::mergeTraces({{files.first, files.both}, files.merged, "test"}));
   EXPECT_THAT(result.warnings, testing::Contains(testing::HasSubstr("Rank 0 is in")));
 }
@@ -147,6 +153,37 @@ TEST(Merge, RefusesAFileTwiceAndATakenName) {
   EXPECT_THAT(errorOf(exports::mergeTraces({{files.first, copy}, files.merged, "test"})),
               testing::AllOf(testing::HasSubstr(copy), testing::HasSubstr("hold the same trace")));
   EXPECT_NE(errorOf(exports::mergeTraces({{files.first, files.second}, files.both, "test"})), "");
+}
+
+TEST(Merge, RefusesTheSameTraceUnderAnotherName) {
+  const Files files;
+  std::filesystem::copy_file(files.first, files.both, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_THAT(errorOf(exports::mergeTraces({{files.first, files.both}, files.merged, "test"})),
+              testing::HasSubstr("hold the same bytes"));
+  EXPECT_FALSE(std::filesystem::exists(files.merged));
+}
+
+TEST(Merge, RefusesTheSameEventsInAnotherFile) {
+  const Files files;
+  EXPECT_THAT(errorOf(exports::mergeTraces({{files.first, files.both}, files.merged, "test"})),
+              testing::AllOf(testing::HasSubstr("both hold rank 0 with the same events"),
+                             testing::HasSubstr("leave one of them out")));
+}
+
+TEST(Merge, AsksAboutFilesOfDifferentTimes) {
+  const Files files;
+  change(files.second, "UPDATE meta SET value = '" + std::to_string(kStart + 7'200'000'000'000) +
+                           "' WHERE key = 'session_start_realtime_ns'");
+  change(files.first, "UPDATE process SET end_ns = 1000000");
+  const auto result = valueOf(exports::mergeTraces({{files.first, files.second}, files.merged, "test"}));
+  EXPECT_THAT(result.warnings, testing::Contains(testing::HasSubstr("are these files of one run")));
+}
+
+TEST(Merge, RefusesAFileOfAnotherVersionOfTheFormat) {
+  const Files files;
+  change(files.second, "PRAGMA user_version = 99");
+  EXPECT_THAT(errorOf(exports::mergeTraces({{files.first, files.second}, files.merged, "test"})),
+              testing::AllOf(testing::HasSubstr("second.sqlite"), testing::HasSubstr("version 99")));
 }
 
 // A new time column must be told apart as a moment, which merging moves, or a length, which it does not.
