@@ -265,7 +265,11 @@ void describe(CLI::App& app, Arguments& arguments) {
   import->add_option("-o,--output", arguments.import.output, "trace file to make; NAME.zst is compressed")->required();
   import->add_flag("--sizes", arguments.import.sizes, "also print what each table and index takes of the file");
   const auto takeRanks = [&arguments](const std::vector<std::string>& texts) {
-    for (const std::string& text : texts) arguments.import.ranks.push_back(parseWhole("--rank", text));
+    for (const std::string& text : texts) {
+      const int64_t rank = parseWhole("--rank", text);
+      if (rank < 0) throw CLI::ValidationError("--rank", "a rank is not negative");
+      arguments.import.ranks.push_back(rank);
+    }
   };
   import
       ->add_option_function<std::vector<std::string>>("--rank", takeRanks,

@@ -16,8 +16,8 @@ struct ImportOptions {
   std::vector<std::string> files;  // several: the ranks of one run
   std::vector<int64_t> ranks;      // empty, or one per file; else from the file's content, then from its name
   std::string output;
-  std::string version;  // of the program, for meta
-  bool sizes = false;   // say how large each table and index became
+  std::string version;          // of the program, for meta
+  bool sizes = false;           // say how large each table and index became
   bool* writeFailed = nullptr;  // is set when the error is one of writing what `output` names (its disk is full)
   // Called now and then from the calling thread: the file at hand, and how much of it has been read.
   std::function<void(const std::string& file, uint64_t bytes, uint64_t size)> progress;

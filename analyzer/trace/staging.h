@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where an output is made before it has its name, so that nobody sees half of one: a file or folder beside its place,
 // NAME.WORD-PID (a folder that is there already holds it, as .plumb-WORD-PID). It is removed when it does not get its
-// name, with the journals that SQLite makes for it: on errors, on signals after removeStagingsWhenInterrupted(), and, when its process was killed, by the next
-// process that makes one for the same place.
+// name, with the journals that SQLite makes for it: on errors, on signals after removeStagingsWhenInterrupted(), and,
+// when its process was killed, by the next process that makes one for the same place.
 #pragma once
 #include <string>
 #include <string_view>
