@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,10 +14,10 @@ namespace plumb::test {
 // A folder of one test, removed with what is in it.
 class Folder {
  public:
-  Folder()
-      : m_path(std::filesystem::temp_directory_path() /
-               ("plumb-export." + std::to_string(getpid()) + "." +
-                testing::UnitTest::GetInstance()->current_test_info()->name())) {
+  Folder() {
+    std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::ranges::replace(name, '/', '.');  // of one of a parameterized test
+    m_path = std::filesystem::temp_directory_path() / ("plumb-export." + std::to_string(getpid()) + "." + name);
     std::filesystem::remove_all(m_path);
     std::filesystem::create_directories(m_path);
   }
