@@ -113,6 +113,12 @@ std::string whyNothing(Trace& trace, const Source& source) {
              : "";
 }
 
+// As after an export as a Chrome trace, which has no place for the states of communicators.
+bool hasUnjudgedCollectives(Trace& trace) {
+  return !hasRows(trace, "communicator_state") &&
+         firstText(trace, "SELECT 1 FROM collective_state WHERE state <> 'completed' LIMIT 1", "").has_value();
+}
+
 }  // namespace
 
 std::string whyNoCollective(Trace& trace) {
@@ -149,7 +155,10 @@ std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& re
   }
   const Filter& filter = request.filter;
   if (source && report.sql.find("FROM analysis_stuck") != std::string::npos && !filter.rank && filter.isWholeTime()) {
-    return "No rank waited in a collective for one that never came.";
+    return hasUnjudgedCollectives(trace)
+               ? "Cannot say: collectives had not completed when their states were written, but how far each rank's "
+                 "communicators had come is not in the file."
+               : "No rank waited in a collective for one that never came.";
   }
   return filter.rank || !filter.isWholeTime() ? "The filters leave none." : report.whenEmpty;
 }
