@@ -8,7 +8,9 @@
 //          of that stream that ended last before it returned, else such work of the process
 //   GPU    after the begin of the call that launched it, the work before it on its stream, and, behind a recorded wait
 //          for an event, the work of the stream where the event was recorded that was launched before that; where the
-//          record does not say which event, the work of the device that ended last before it
+//          record does not say which event, the work of the device that ended last before it; of a process without such
+//          records, work that was launched long before (20 us) and does not follow on its stream begins after the work
+//          of the device that ended just before it
 //   collective  its kernels begin as other work does, and finish after the last rank's kernel has begun
 // What the recording contradicts (a cause that ends after its effect begins) is left out. Nothing is known of how
 // threads wait for each other, so a thread's pause counts as host code of that thread.

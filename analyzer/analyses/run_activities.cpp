@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -20,6 +21,9 @@ namespace plumb {
 namespace {
 
 using Activity = ActivityGraph::Activity;
+
+// Work that begins later than this after it could is not late because launching takes its time.
+constexpr Duration kLate{20'000};
 
 struct Call {
   Interval time;
@@ -200,6 +204,10 @@ class Builder {
         launched = launch->start;
       }
       const auto [before, isFirst] = last.emplace(event.stream, activity);
+      if (event.time.start - launched > kLate &&
+          (isFirst || event.time.start - m_run.graph.time(before->second).end > kLate)) {
+        m_late.push_back({timeline.process, {activity, launched}});
+      }
       if (!isFirst) m_run.graph.depend(activity, std::exchange(before->second, activity));
       m_onStream[event.stream].push_back({activity, launched});
       m_ofProcess[timeline.process].push_back(activity);
@@ -275,6 +283,7 @@ class Builder {
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
     bool isOrdered = false;
+    std::set<ProcessId> recorded;  // of which waits for events are recorded
     while (row.next()) {
       constexpr int64_t kStreamWaitsForEvent = 2;
       const CallKey key{row.id<ProcessId>(0), row.id<Correlation>(1)};
@@ -283,6 +292,7 @@ class Builder {
         m_waitedStream.emplace(key, stream);
         continue;
       }
+      recorded.insert(key.first);
       if (!std::exchange(isOrdered, true)) {
         orderByEnd();
         orderByLaunch();
@@ -290,16 +300,31 @@ class Builder {
       const Launch* call = launchOf(key.first, key.second);
       const auto effect = aroundLaunch(stream, call ? call->start : row.time(3)).first;
       if (!effect) continue;
-      const Launch* recorded = row.isNull(6) ? nullptr : launchOf(key.first, row.id<Correlation>(6));
+      const Launch* record = row.isNull(6) ? nullptr : launchOf(key.first, row.id<Correlation>(6));
       std::optional<Activity> cause;
-      if (!row.isNull(5) && recorded) {
-        cause = aroundLaunch(row.id<StreamId>(5), recorded->start).second;
+      if (!row.isNull(5) && record) {
+        cause = aroundLaunch(row.id<StreamId>(5), record->start).second;
       } else {
         cause = lastEndedBy(m_endedOfProcess[key.first], m_run.graph.time(*effect).start);
       }
       if (cause) m_run.graph.depend(*effect, *cause);
     }
+    inferWaits(recorded);
     return row.status();
+  }
+
+  // Most profilers record no waits for events. What was launched long ago, and does not follow on its own stream,
+  // waited for the work that ended just before it, or for the room that this took.
+  void inferWaits(const std::set<ProcessId>& recorded) {
+    if (!m_late.empty()) orderByEnd();
+    for (const auto& [process, work] : m_late) {
+      if (recorded.contains(process)) continue;
+      const TimePoint start = m_run.graph.time(work.activity).start;
+      const auto cause = lastEndedBy(m_endedOfProcess[process], start);
+      if (!cause) continue;
+      const TimePoint end = m_run.graph.time(*cause).end;
+      if (start - end <= kLate && end - work.launched > kLate) m_run.graph.depend(work.activity, *cause);
+    }
   }
 
   // The first work of each correlation id.
@@ -351,6 +376,7 @@ class Builder {
   PageableCopies m_copies;
   std::vector<Returned> m_returns;
   Activity m_firstWork = 0;
+  std::vector<std::pair<ProcessId, Placed>> m_late;              // work that neither its launch nor its stream explains
   std::vector<Correlation> m_correlations;                       // of the work, in order of its activities
   std::unordered_map<StreamId, std::vector<Placed>> m_onStream;  // by launch once a wait was met
   std::unordered_map<ProcessId, std::vector<Activity>> m_ofProcess;

@@ -22,11 +22,11 @@ struct Source {
   const char* lane;  // the plugin that records it
 };
 constexpr Source kSources[] = {
-    {{"collective_benchmark", nullptr, nullptr, nullptr, nullptr}, "collective_benchmark", "result of nccl-tests", ""},
     {{"collective_timing", nullptr, nullptr, nullptr, nullptr},
      "collective_timing",
      "collective with a time of NCCL's own measurement",
      ""},
+    {{"collective_benchmark", nullptr, nullptr, nullptr, nullptr}, "collective_benchmark", "result of nccl-tests", ""},
     {{"os_call", nullptr, nullptr, nullptr, nullptr}, "os_call", "call of the operating system's library", ""},
     {{"analysis_memory_inference", nullptr, nullptr, nullptr, nullptr}, "memory_region", "declared memory", "nvtx"},
     {{"analysis_hand_calculation", nullptr, nullptr, nullptr, nullptr}, "allocation", "allocation", "memory"},

@@ -52,10 +52,19 @@ int keep(sqlite3* connection, std::unique_ptr<Trace> trace) {
                                     [](void* context) { delete static_cast<Trace*>(context); });
 }
 
+// Whoever loads before each query means this connection's first.
+bool isLoadedAlready(sqlite3* connection) {
+  sqlite3_stmt* statement = nullptr;
+  const int result = sqlite3_prepare_v2(connection, "SELECT plumbline_trace()", -1, &statement, nullptr);
+  sqlite3_finalize(statement);
+  return result == SQLITE_OK;
+}
+
 int addTo(sqlite3* connection, char** message) {
   if (sqlite3_libversion_number() < kOldestSqlite) {
     return complain(message, std::string("this program's SQLite is ") + sqlite3_libversion() + "; 3.35 is needed.");
   }
+  if (isLoadedAlready(connection)) return SQLITE_OK_LOAD_PERMANENTLY;
   if (const int result = registerFunctions(connection); result != SQLITE_OK) return result;
   auto owned = std::make_unique<Trace>(Trace::attach(Database::attach(connection)));
   Trace& trace = *owned;

@@ -29,7 +29,8 @@ struct Definition {
 };
 
 struct Table : sqlite3_vtab {
-  Definition* definition = nullptr;
+  std::shared_ptr<Definition>
+      definition;  // SQLite lets go of a module that is replaced before it disconnects its tables
   sqlite3* database = nullptr;
 };
 
@@ -117,7 +118,7 @@ Result<std::vector<std::string>> columnsOf(const Definition& definition) {
 }
 
 int connect(sqlite3* database, void* context, int, const char* const*, sqlite3_vtab** table, char** message) {
-  auto* definition = static_cast<Definition*>(context);
+  const auto& definition = *static_cast<std::shared_ptr<Definition>*>(context);
   try {
     const auto columns = columnsOf(*definition);
     if (!columns.ok()) {
@@ -329,10 +330,12 @@ std::string quotedName(const std::string& name) {
 
 Status Database::addTable(TableFunction function) {
   static const sqlite3_module kModule = makeModule();
-  auto* definition = new Definition{std::move(function), m_state, isBorrowed(), 0, 0, 0, {}};
+  auto* definition =
+      new std::shared_ptr<Definition>(new Definition{std::move(function), m_state, isBorrowed(), 0, 0, 0, {}});
   // SQLite calls the destructor also when it fails.
-  const int result = sqlite3_create_module_v2(handle(), definition->function.name.c_str(), &kModule, definition,
-                                              [](void* context) { delete static_cast<Definition*>(context); });
+  const int result =
+      sqlite3_create_module_v2(handle(), (*definition)->function.name.c_str(), &kModule, definition,
+                               [](void* context) { delete static_cast<std::shared_ptr<Definition>*>(context); });
   if (result != SQLITE_OK) return errorHere();
   return Unit{};
 }

@@ -23,4 +23,11 @@ FROM slow s JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON
 GROUP BY s.rank, s.pid, s.device HAVING sum(s.calls) > 1 AND sum(s.total_ns) / 2 > 0.005 * b.span_ns
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no kernel has known bytes and a memory roof (`plumb calibrate` measures roofs)'
-WHERE NOT EXISTS (SELECT 1 FROM report_roofline WHERE memory_roof_pct IS NOT NULL);
+WHERE NOT EXISTS (SELECT 1 FROM report_roofline WHERE memory_roof_pct IS NOT NULL)
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+       printf('%.0f %% of the kernels'' time is that of kernels whose bytes are not known (roofline says of each why)',
+              100.0 * unknown_ns / total_ns)
+FROM (SELECT total(total_ns) FILTER (WHERE memory_roof_pct IS NULL) AS unknown_ns, total(total_ns) AS total_ns
+      FROM report_roofline(:rank, :step, :range, :from_ns, :to_ns))
+WHERE unknown_ns > 0.5 * total_ns AND EXISTS (SELECT 1 FROM report_roofline WHERE memory_roof_pct IS NOT NULL);

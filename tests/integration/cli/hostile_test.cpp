@@ -165,7 +165,8 @@ TEST_F(Hostile, NumbersAtTheEndsOfTheirRangeEndInASentenceOrAnAnswer) {
       EXPECT_EQ(outcome.signal, 0) << damage << arguments[0] << outcome.errors;
       EXPECT_FALSE(outcome.timedOut) << damage;
       EXPECT_THAT(outcome.exitCode, testing::AnyOf(0, 1, 2)) << damage;
-      EXPECT_LE(linesOf(outcome.errors).size(), 1u) << outcome.errors;
+      const size_t most = outcome.exitCode == 0 && arguments[0] == "export" ? 2 : 1;  // what is left out is said, too
+      EXPECT_LE(linesOf(outcome.errors).size(), most) << outcome.errors;
     }
   }
 }

@@ -16,7 +16,7 @@ def query(program, trace, sql):
 def by_duckdb(folder, columns):
     import duckdb
     files = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
-    return duckdb.sql(f"SELECT {', '.join(columns)} FROM {files}").df()
+    return duckdb.sql(f"SELECT {', '.join(columns or '*')} FROM {files}").df()
 
 
 def by_dask(folder, columns):
@@ -45,7 +45,7 @@ def compare(program, trace, folder, name, read):
     for view in sorted(view for view in os.listdir(folder) if os.path.isdir(f"{folder}/{view}")):
         (rows,), = query(program, trace, f"SELECT count(*) FROM {view}")
         try:
-            frame = read(f"{folder}/{view}", ["rank"])
+            frame = read(f"{folder}/{view}", None)  # all columns
         except ImportError as missing:
             print(f"without {name}: {missing}")
             return None

@@ -199,6 +199,17 @@ TEST_F(Extension, FollowsATransactionThatIsRolledBack) {
   EXPECT_EQ(calls.output, "gone\n1\ngone\n0\n") << calls.errors;
 }
 
+TEST_F(Extension, MayBeLoadedBeforeEachQuery) {
+  std::vector<std::string> arguments = {"sqlite3", "-batch", "-bail", "-readonly", file()};
+  for (int i = 0; i < 3; ++i) {
+    arguments.push_back(".load " + kLibrary);
+    arguments.push_back("SELECT count(*) FROM report_steps");
+  }
+  const Outcome outcome = runProgram(arguments, environment());
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+  EXPECT_EQ(outcome.output, "12\n12\n12\n");
+}
+
 TEST_F(Extension, LoadsTwiceAndInTwoConnectionsOfPython) {
   const std::string script =
       "import sqlite3, sys\n"

@@ -125,6 +125,24 @@ TEST(CriticalPath, LaunchesKernelsAndAWaitByHand) {
   }
 }
 
+// All is launched at once; the second stream's kernel begins when the first stream's has ended, and no profiler that
+// leaves waits for events out says why.
+TEST(CriticalPath, LeadsThroughAnotherStreamWithoutARecordedWait) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    launchKernel(trace, rank, 0, 10'000, 500'000, "gemm");
+    const int64_t correlation = trace.newCorrelation();
+    trace.addApiCall(rank.process, rank.thread, 5'000, 10, "cudaLaunchKernel", correlation);
+    trace.addKernel(rank.otherWork(515'000, 100'000, correlation), "after");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const CriticalPath path = valueOf(findCriticalPath(trace, {}, PathDetail::WhatIf)).value();
+  EXPECT_EQ(path.byCategory[static_cast<size_t>(PathCategory::Compute)], Duration(600'000));
+  EXPECT_EQ(path.byCategory[static_cast<size_t>(PathCategory::Launch)], Duration(10'000 + 5'000));
+}
+
 TEST(CriticalPath, LeadsThroughTheRankThatCameLast) {
   const TraceFile file;
   {

@@ -18,6 +18,11 @@ namespace {
 
 constexpr int64_t kStart = 1'700'000'000'000'000'000;
 
+void change(const std::string& path, const std::string& sql) {
+  schema::Database database = valueOf(schema::Database::open(path));
+  valueOf(database.execute(sql));
+}
+
 // Rank r of two; its file began `shiftNs` after the run.
 void addRankOfTwo(TraceBuilder& trace, int64_t r, int64_t shiftNs) {
   const int64_t process =
@@ -72,6 +77,7 @@ struct Files {
 
 TEST(Merge, OfTwoRanksIsTheRecordingOfBoth) {
   const Files files;
+  change(files.both, "UPDATE process SET start_ns = 40000 WHERE rank = 1");
   const auto result = valueOf(exports::mergeTraces({{files.first, files.second}, files.merged, "test"}));
   EXPECT_THAT(result.warnings, testing::IsEmpty());
   Trace merged = valueOf(Trace::open(files.merged)), both = valueOf(Trace::open(files.both));
@@ -114,11 +120,6 @@ TEST(Merge, NamesTablesThatItDoesNotKnow) {
   EXPECT_THAT(result.warnings, testing::Contains(testing::HasSubstr("my_notes")));
 }
 
-void change(const std::string& path, const std::string& sql) {
-  schema::Database database = valueOf(schema::Database::open(path));
-  valueOf(database.execute(sql));
-}
-
 TEST(Merge, WarnsOfARankInTwoFiles) {
   const Files files;
   change(files.first, "DELETE FROM kernel WHERE id = 1");  // another run
@@ -159,7 +160,7 @@ TEST(Merge, RefusesTheSameTraceUnderAnotherName) {
   const Files files;
   std::filesystem::copy_file(files.first, files.both, std::filesystem::copy_options::overwrite_existing);
   EXPECT_THAT(errorOf(exports::mergeTraces({{files.first, files.both}, files.merged, "test"})),
-              testing::HasSubstr("hold the same bytes"));
+              testing::HasSubstr("hold the same trace"));
   EXPECT_FALSE(std::filesystem::exists(files.merged));
 }
 
@@ -183,7 +184,7 @@ TEST(Merge, RefusesAFileOfAnotherVersionOfTheFormat) {
   const Files files;
   change(files.second, "PRAGMA user_version = 99");
   EXPECT_THAT(errorOf(exports::mergeTraces({{files.first, files.second}, files.merged, "test"})),
-              testing::AllOf(testing::HasSubstr("second.sqlite"), testing::HasSubstr("version 99")));
+              testing::AllOf(testing::HasSubstr("second.sqlite"), testing::HasSubstr("newer Plumbline (schema 99")));
 }
 
 // A new time column must be told apart as a moment, which merging moves, or a length, which it does not.

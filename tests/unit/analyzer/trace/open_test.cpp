@@ -143,7 +143,7 @@ TEST(Stranger, ViewsOfTheFileAreNotUsed) {
   auto rows = valueOf(trace.query("SELECT name FROM kernels LIMIT 1"));
   ASSERT_TRUE(rows.next());
   EXPECT_EQ(rows.text(0), "kernel 0");
-  EXPECT_THAT(errorOf(trace.query("SELECT name FROM main.kernels")), HasSubstr("access to view"));
+  EXPECT_THAT(errorOf(trace.query("SELECT name FROM main.kernels")), HasSubstr("The view main.kernels is not used"));
 }
 
 TEST(Stranger, ViewInPlaceOfATableIsRefused) {
