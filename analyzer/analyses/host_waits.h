@@ -9,9 +9,9 @@
 //                 or unknown in report idle. A host that had run ahead would have hidden it.
 //   avoidable     what the device would at most have gained without the wait: both, but not more than the wait itself,
 //                 because the host would have been no more than that earlier
-// Gaps between work that was queued already are not a wait's doing. An asynchronous copy of pageable memory whose call
-// returned only after the copy had ended is a wait too. Of threads that wait at once the one has the idle time that
-// launched what ended it.
+// Gaps between work that was queued already are not a wait's doing, nor is what report idle calls launched long before.
+// An asynchronous copy of pageable memory whose call returned only after the copy had ended is a wait too. Of threads
+// that wait at once the one has the idle time that launched what ended it.
 #pragma once
 #include <cstdint>
 #include <optional>

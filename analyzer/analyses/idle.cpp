@@ -16,6 +16,10 @@
 namespace plumb {
 namespace {
 
+// From the launch call's end to the work's start; what takes longer has another cause. Idle devices of today start work
+// within 3 to 85 µs.
+constexpr Duration kLongestUsualLatency(100'000);
+
 // A gap of the whole trace, before the windows cut it.
 struct WholeGap {
   Interval time;
@@ -112,14 +116,7 @@ class GapSplitter {
     if (!launch) {
       rest(piece, piece.time, IdleCause::Unknown, IdleEvidence::NoLaunch);
     } else if (launch->start > piece.gap.time.start) {
-      const Interval whole = explained(piece);
-      const TimePoint launched = std::clamp(launch->start, whole.start, whole.end);
-      lateHost(piece, {whole.start, launched}, *launch);
-      const bool isWaits = m_wait && !isBlocked(launch->thread, launched) &&
-                           !m_known.pageable.contains(m_timeline.process, event.correlation);
-      rest(piece, {launched, whole.end}, isWaits ? IdleCause::HostSynchronization : IdleCause::LaunchBound,
-           isWaits ? IdleEvidence::WaitLatency : IdleEvidence::LaunchLatency);
-      keepInside(piece.time);
+      lateLaunch(piece, event, *launch);
     } else {
       queued(piece, event, *launch);
     }
@@ -128,6 +125,41 @@ class GapSplitter {
 
  private:
   using Wait = std::pair<ThreadId, TimePoint>;
+
+  void lateLaunch(const Piece& piece, const DeviceEvent& event, const Launch& launch) {
+    const Interval whole = explained(piece);
+    const TimePoint launched = std::clamp(launch.start, whole.start, whole.end);
+    lateHost(piece, {whole.start, launched}, launch);
+    const bool isWaits = m_wait && !isBlocked(launch.thread, launched) &&
+                         !m_known.pageable.contains(m_timeline.process, event.correlation);
+    const TimePoint usual = isWaits || launch.end >= whole.end
+                                ? whole.end
+                                : std::clamp(launch.end + kLongestUsualLatency, launched, whole.end);
+    rest(piece, {launched, usual}, isWaits ? IdleCause::HostSynchronization : IdleCause::LaunchBound,
+         isWaits ? IdleEvidence::WaitLatency : IdleEvidence::LaunchLatency);
+    lateStart(piece, event, launch, {usual, whole.end});
+    keepInside(piece.time);
+  }
+
+  // The work was launched inside the gap and still did not start.
+  void lateStart(const Piece& piece, const DeviceEvent& event, const Launch& launch, Interval time) {
+    if (time.empty()) return;
+    const auto held = [&](Interval hole) {
+      hole = afterPeers(piece, event, hole);
+      const bool isWaiting = waitsForEvent(piece, event, launch);
+      rest(piece, hole, isWaiting ? IdleCause::StreamDependency : IdleCause::DeviceScheduling,
+           isWaiting ? IdleEvidence::WaitRecord : IdleEvidence::LateStart);
+    };
+    TimePoint at = time.start;
+    m_known.activity.forEach(launch.thread, time, [&](const HostMoment& moment) {
+      if (!moment.isBlocked) return;
+      held({at, moment.time.start});
+      // Without `wait`: the work was queued, so that the device would not have done it earlier without this wait.
+      add({moment.time, IdleCause::HostSynchronization, IdleEvidence::QueuedInWait, moment.call, moment.range, {}});
+      at = moment.time.end;
+    });
+    held({at, time.end});
+  }
 
   // Before the launch: what did its thread do, or where nothing is known of it, the thread before it?
   void lateHost(const Piece& piece, Interval window, const Launch& launch) {
@@ -187,19 +219,9 @@ class GapSplitter {
 
   // The work was in its stream's queue when the gap began.
   void queued(const Piece& piece, const DeviceEvent& event, const Launch& launch) {
-    Interval left = piece.time;
-    if (event.kind == GpuEventKind::Communication) {
-      // Work that began before the last of the others did not wait for it.
-      const auto arrival = m_known.queued.lastPeerArrival(m_timeline.process, event.correlation);
-      if (arrival && *arrival > left.start && *arrival <= event.time.start) {
-        const TimePoint until = std::min(*arrival, left.end);
-        rest(piece, {left.start, until}, IdleCause::CommunicationSkew, IdleEvidence::PeerArrival);
-        left.start = until;
-      }
-    }
+    const Interval left = afterPeers(piece, event, piece.time);
     const DeviceEvent* before = piece.gap.before ? &m_timeline.events[*piece.gap.before] : nullptr;
-    const Launch* previous = launchOf(piece.gap.previousOnStream);
-    if (m_known.queued.waitsForEvent(event.stream, previous ? previous->start : kAllTime.start, launch.start)) {
+    if (waitsForEvent(piece, event, launch)) {
       rest(piece, left, IdleCause::StreamDependency, IdleEvidence::WaitRecord);
     } else if (before && before->correlation == event.correlation) {
       rest(piece, left, IdleCause::DeviceScheduling, IdleEvidence::SameGraph);
@@ -208,6 +230,22 @@ class GapSplitter {
     } else {
       rest(piece, left, IdleCause::DeviceScheduling, IdleEvidence::SameStream);
     }
+  }
+
+  // Adds the time until the last of a collective's other ranks arrived; gives what is left.
+  Interval afterPeers(const Piece& piece, const DeviceEvent& event, Interval time) {
+    if (event.kind != GpuEventKind::Communication) return time;
+    const auto arrival = m_known.queued.lastPeerArrival(m_timeline.process, event.correlation);
+    // Work that began before the last of the others did not wait for it.
+    if (!arrival || *arrival <= time.start || *arrival > event.time.start) return time;
+    const TimePoint until = std::min(*arrival, time.end);
+    rest(piece, {time.start, until}, IdleCause::CommunicationSkew, IdleEvidence::PeerArrival);
+    return {until, time.end};
+  }
+
+  [[nodiscard]] bool waitsForEvent(const Piece& piece, const DeviceEvent& event, const Launch& launch) const {
+    const Launch* previous = launchOf(piece.gap.previousOnStream);
+    return m_known.queued.waitsForEvent(event.stream, previous ? previous->start : kAllTime.start, launch.start);
   }
 
   // One part, beside which stands what the host did for most of it.
@@ -382,22 +420,25 @@ std::string_view nameOf(IdleCause cause) {
 }
 
 std::string_view textOf(IdleEvidence evidence) {
-  static constexpr std::string_view kTexts[] = {"the launching thread was in a call that waits for the device",
-                                                "a record of the profiler's own work",
-                                                "the launching thread was in a range that loads data",
-                                                "the launching thread was in other calls or ranges",
-                                                "the launching thread was in other calls or ranges after a wait",
-                                                "from the launch call's begin to the work's start",
-                                                "from the launch call's begin to the work's start after a wait",
-                                                "queued; the last of the collective's other ranks arrived meanwhile",
-                                                "queued behind a recorded wait for an event",
-                                                "queued; it follows work of another stream",
-                                                "queued behind work of its own stream",
-                                                "queued behind work of its own graph",
-                                                "nothing is recorded of the launching thread",
-                                                "nothing is recorded of the launching thread after a wait",
-                                                "the launch is not in the trace",
-                                                "no work of the device follows"};
+  static constexpr std::string_view kTexts[] = {
+      "the launching thread was in a call that waits for the device",
+      "a record of the profiler's own work",
+      "the launching thread was in a range that loads data",
+      "the launching thread was in other calls or ranges",
+      "the launching thread was in other calls or ranges after a wait",
+      "from the launch call's begin to the work's start",
+      "from the launch call's begin to the work's start after a wait",
+      "queued; the last of the collective's other ranks arrived meanwhile",
+      "queued behind a recorded wait for an event",
+      "queued; it follows work of another stream",
+      "queued behind work of its own stream",
+      "queued behind work of its own graph",
+      "launched long before; its thread was in a call that waits for the device",
+      "launched long before; nothing is recorded that it waited for",
+      "nothing is recorded of the launching thread",
+      "nothing is recorded of the launching thread after a wait",
+      "the launch is not in the trace",
+      "no work of the device follows"};
   return kTexts[static_cast<size_t>(evidence)];
 }
 

@@ -7,9 +7,13 @@
 //     data loading          it was inside a range, operator or Python function that fetches data
 //     launch-bound          it was in other calls or ranges
 //     unknown               nothing is recorded of it
-//   from L's begin to E's start: the launch's own latency: host synchronization when such a wait reached into the gap
-//     before L (without it E would have been queued), unless L is a copy that blocks or of pageable memory, else
-//     launch-bound
+//   from L's begin to E's start: the launch's own latency:
+//     host synchronization  such a wait reached into the gap before L (without it E would have been queued), and L is
+//                           neither a copy that blocks nor one of pageable memory
+//     launch-bound          else, but at most to 100 µs after L's end. After that E was launched and still did not
+//                           start: host synchronization while L's thread was in a wait for the device or a copy that
+//                           blocks, else communication skew or stream dependency as below, the latter only with a
+//                           record, else device scheduling
 //   when L began before the gap, so that E was queued already:
 //     communication skew    E is a collective and the last of its other ranks arrived inside the gap: until then
 //     stream dependency     a wait for an event was enqueued on E's stream before E; without such a record, E follows
@@ -62,6 +66,8 @@ enum class IdleEvidence : uint8_t {
   OtherStream,
   SameStream,
   SameGraph,
+  QueuedInWait,
+  LateStart,
   NoHostRecord,
   NoHostRecordAfterWait,
   NoLaunch,
@@ -82,7 +88,7 @@ struct IdleGap {
   Interval time;                                  // the part inside the windows
   std::optional<size_t> before, after;            // indices into the device's events
   std::array<Duration, kIdleCauseCount> byCause;  // adds up to time
-  Duration launchLatency;                         // of launch-bound: from the launch call's begin to the work's start
+  Duration launchLatency;                         // of launch-bound: evidence LaunchLatency
   IdlePart main;                                  // the longest part of the cause that took most of the gap
 };
 

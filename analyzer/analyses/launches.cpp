@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/analyses/windows.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
 
@@ -55,7 +56,8 @@ Result<LaunchIndex> LaunchIndex::load(Trace& trace, Wanted wanted) {
     auto& [correlations, hint] = mine->second;
     hint = partitionPointNear(correlations, hint, [&](Correlation c) { return c < call.correlation; });
     if (hint == correlations.size() || correlations[hint] != call.correlation) return;
-    index.m_launches[mine->first].launches.push_back({call.correlation, call.thread, call.start});
+    index.m_launches[mine->first].launches.push_back(
+        {call.correlation, call.thread, call.start, call.isTimed ? call.time.end : kAllTime.end});
   });
   if (!read.ok()) return read.error();
   for (auto& [process, mine] : index.m_launches) {

@@ -14,6 +14,7 @@ struct Launch {
   Correlation correlation;
   ThreadId thread;
   TimePoint start;
+  TimePoint end;  // the latest time there is: the call did not return
 };
 
 class LaunchIndex {

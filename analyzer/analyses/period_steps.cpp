@@ -38,6 +38,15 @@ std::vector<size_t> busiestStream(const DeviceTimeline& timeline) {
   return best;
 }
 
+bool areInsideLaunches(const DeviceTimeline& timeline, const std::vector<size_t>& kernels, const Period& period) {
+  size_t inside = 0;
+  for (size_t i = 1; i < period.starts.size(); ++i) {
+    const Correlation launch = timeline.events[kernels[period.starts[i]]].correlation;
+    inside += launch != Correlation() && launch == timeline.events[kernels[period.starts[i - 1]]].correlation;
+  }
+  return inside * 2 >= period.starts.size();
+}
+
 PeriodSteps stepsOf(const DeviceTimeline& timeline, const std::vector<size_t>& kernels, const Period& period,
                     const LaunchIndex& launches) {
   PeriodSteps result;
@@ -98,7 +107,7 @@ Result<std::map<ProcessId, PeriodSteps>> findPeriodSteps(Trace& trace) {
       end = std::max(end, event.time.end);
     }
     result.erase(timeline.process);
-    if (const auto period = findPeriod(names, gaps)) {
+    if (const auto period = findPeriod(names, gaps); period && !areInsideLaunches(timeline, kernels, *period)) {
       result.emplace(timeline.process, stepsOf(timeline, kernels, *period, launches.value()));
     }
   }

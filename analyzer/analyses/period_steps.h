@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training steps of processes that declared none: the period of the kernels on the stream with most of them, without
-// communication. Repetition i owns the GPU work of the process that starts from its first kernel on and before that of
-// the next repetition.
+// communication. Repetitions inside one launch (of a graph) are its layers, not steps: where most begin in the launch
+// that the one before began in, there are none. Repetition i owns the GPU work of the process that starts from its
+// first kernel on and before that of the next repetition.
 #pragma once
 #include <map>
 #include <vector>

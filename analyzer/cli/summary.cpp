@@ -123,7 +123,8 @@ Status writeSteps(Page& page, Trace& trace) {
   if (ranks.value().empty()) {
     page.cannotSay(
         "Time per step",
-        "the program marked no steps (an NVTX range named `step` around each) and its kernels do not repeat");
+        "the program marked no steps (an NVTX range named `step` around each) and its kernels do not repeat, or only "
+        "inside one graph launch");
     return Unit{};
   }
   page.heading("Time per step");

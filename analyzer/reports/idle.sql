@@ -8,7 +8,7 @@
 -- start_ns (ns): of the gap, with --by gap
 -- idle_ns (ns): time in which no stream of the device worked; the rows of --by cause and of --by range add up to the idle time of the breakdown. --by gap shows the 1000 largest gaps
 -- share_pct (%): of the device's idle time
--- cause: host_synchronization, launch_bound, data_loading, stream_dependency, communication_skew, profiler_overhead, device_scheduling (between queued pieces of work of one stream or graph) or unknown (host_synchronization: inside a wait for the device, and the latency of the launch after it; report synchronizations gives the same time to each wait; launch_bound: the launching thread was in other calls or ranges, or the launch itself took its time; of the critical path the first is host, the second launch); of a gap the one that took most of it
+-- cause: host_synchronization, launch_bound, data_loading, stream_dependency, communication_skew, profiler_overhead, device_scheduling (between queued pieces of work of one stream or graph, or launched long before without a known reason) or unknown (host_synchronization: inside a wait for the device, and the latency of the launch after it, for which report synchronizations gives the same time to each wait; also inside a wait while the work was launched long before; launch_bound: the launching thread was in other calls or ranges, or the launch itself took its time, until at most 100 µs after its call's end; of the critical path the first is host, the second launch); of a gap the one that took most of it
 -- evidence: what the cause is told by
 -- gaps: how many gaps the time is part of
 -- largest_ns (ns): most of it in one gap

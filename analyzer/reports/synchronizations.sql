@@ -16,7 +16,7 @@
 -- avg_ns (ns): mean
 -- median_ns (ns): median
 -- max_ns (ns): longest
--- gpu_idle_ns (ns): idle time of the process's devices (all streams of each) that the wait caused: inside the wait, and, of the first wait in a gap, from the begin of the next launch to its work's start (but not of a copy that blocks or of pageable memory). It is what report idle calls host_synchronization; empty: not known
+-- gpu_idle_ns (ns): idle time of the process's devices (all streams of each) that the wait caused: inside the wait, and, of the first wait in a gap, from the begin of the next launch to its work's start (but not of a copy that blocks or of pageable memory). It is what report idle calls host_synchronization, but for work that was launched long before; empty: not known
 -- exposed_host_ns (ns): of the first wait in a gap, idle time after it in the same gap, in which the thread made the next work ready; report idle calls it launch_bound or unknown, after a wait. Empty: not known
 -- avoidable_ns (ns): what the device would at most have gained without the wait: both together, but not more than the wait took; empty: not known
 WITH chosen AS (

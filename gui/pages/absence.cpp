@@ -48,7 +48,8 @@ QString whyNoBreakdown(const TraceData& data) {
 QString whyNoSteps(const TraceData& data) {
   const QString how =
       data.contents.kernels
-          ? tr("no range is named 'step' or 'ProfilerStep', and its kernels do not repeat")
+          ? tr("no range is named 'step' or 'ProfilerStep', and its kernels do not repeat, or only inside one graph "
+               "launch")
           : tr("no range is named 'step' or 'ProfilerStep', and there are no kernels that could repeat");
   return tr("Cannot say what a step took, because %1.").arg(how) + said(data, "nvtx");
 }

@@ -300,13 +300,29 @@ TEST(Rules, GapsAndUtilization) {
     TraceBuilder trace(file.path());
     const Host host{trace, OneRank(trace)};
     host.launch(0, 0, 100 * kMs);
-    host.launch(690 * kMs, 700 * kMs, 100 * kMs);
+    host.launch(700 * kMs - 10 * kUs, 700 * kMs, 100 * kMs);
   }
   const Advice advice = adviceOn(file);
   EXPECT_EQ(gainOf(advice, "gpu_gaps"), 600 * kMs);
   EXPECT_THAT(findingOf(advice, "gpu_gaps")->finding,
               HasSubstr("; also \"The device is little used\": device 0 worked 25.0 % of its span"));
   EXPECT_EQ(findingOf(advice, "gpu_gaps")->where->start, TimePoint(100 * kMs));
+}
+
+TEST(Rules, WorkThatStartsLongAfterItsLaunchIsNotALateLaunch) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 0, 10 * kMs);
+    host.launch(9 * kMs + 999 * kUs, 10 * kMs + kUs, 10 * kMs);
+    host.launch(20 * kMs + 10 * kUs, 400 * kMs, 10 * kMs);  // for 380 ms it was launched and did not start
+    host.call(20 * kMs + 50 * kUs, 379 * kMs, "hipMemcpyWithStream");
+  }
+  const Advice advice = adviceOn(file);
+  EXPECT_EQ(gainOf(advice, "launch_bound"), -1);
+  EXPECT_THAT(findingOf(advice, "gpu_time_utilization")->finding,
+              HasSubstr("the largest cause of its idle time: host synchronization"));
 }
 
 TEST(Rules, FirstSteps) {

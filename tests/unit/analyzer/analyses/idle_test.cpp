@@ -102,6 +102,36 @@ TEST(Idle, AQueuedCollectiveWaitsForItsLastRank) {
   EXPECT_EQ(timeOf(devices.at(1), IdleCause::CommunicationSkew), Duration(0));  // it began before its peer
 }
 
+TEST(Idle, WorkThatWasLaunchedLongAgoIsNotLaunchBound) {
+  constexpr int64_t kUs = 1000;
+  for (const bool hasWaitRecord : {false, true}) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      const OneRank rank(trace);
+      launchKernel(trace, rank, 0, 10 * kUs, 10 * kUs);  // 10-20 µs
+      const int64_t wait = trace.newCorrelation(), launch = trace.newCorrelation();
+      if (hasWaitRecord) {
+        trace.execute(
+            "INSERT INTO synchronization(process_id, stream_id, start_ns, duration_ns, kind, correlation) VALUES(" +
+            std::to_string(rank.process) + "," + std::to_string(rank.stream) + ",25000,2,2," + std::to_string(wait) +
+            ")");
+      }
+      trace.addApiCall(rank.process, rank.thread, 30 * kUs, 5 * kUs, "cudaLaunchKernel", launch);  // 30-35
+      trace.addApiCall(rank.process, rank.thread, 200 * kUs, 400 * kUs, "cudaMemcpy", trace.newCorrelation());
+      trace.addKernel(rank.work(700 * kUs, kUs, launch), "k");
+    }
+    const DeviceIdle idle = idleOf(file.path());
+    EXPECT_EQ(timeOf(idle, IdleCause::LaunchBound), Duration((5 + 100) * kUs));    // the call and what is usual
+    EXPECT_EQ(timeOf(idle, IdleCause::HostSynchronization), Duration(400 * kUs));  // the copy that blocks
+    EXPECT_EQ(timeOf(idle, hasWaitRecord ? IdleCause::StreamDependency : IdleCause::DeviceScheduling),
+              Duration((65 + 100) * kUs));                            // before it and after it
+    EXPECT_EQ(timeOf(idle, IdleCause::Unknown), Duration(10 * kUs));  // before the launch
+    EXPECT_EQ(idle.gaps.at(0).main.evidence, IdleEvidence::QueuedInWait);
+    EXPECT_FALSE(idle.gaps.at(0).main.wait) << "without the wait the work would not have started earlier";
+  }
+}
+
 TEST(Idle, WithoutALaunchNothingIsSaid) {
   const TraceFile file;
   {

@@ -92,5 +92,33 @@ TEST(PeriodSteps, StandInWhereNobodyDeclaredSteps) {
   EXPECT_NE(errorOf(breakDown(trace, second)), "");
 }
 
+// A decoder's layers: `launches` graphs of 12 layers each.
+std::vector<RankSteps> stepsOfGraphs(int64_t launches) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (int64_t launch = 0; launch < launches; ++launch) {
+      const int64_t correlation = trace.newCorrelation(), begin = launch * 20'000;
+      trace.addApiCall(rank.process, rank.thread, begin, 10, "cudaGraphLaunch", correlation);
+      for (int64_t k = 0; k < 6; ++k) {
+        trace.addKernel(rank.work(begin + 20 + k * 100, 50, correlation), "embedding" + std::to_string(k));
+      }
+      for (int64_t k = 0; k < 12 * 8; ++k) {
+        trace.addKernel(rank.work(begin + 1000 + k * 100, 50, correlation), "layer" + std::to_string(k % 8));
+      }
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  return valueOf(findSteps(trace));
+}
+
+TEST(PeriodSteps, RepetitionsInsideOneGraphLaunchAreNotSteps) {
+  EXPECT_TRUE(stepsOfGraphs(1).empty());
+  const auto ranks = stepsOfGraphs(8);  // a step for each launch
+  ASSERT_EQ(ranks.size(), 1u);
+  EXPECT_EQ(ranks[0].steps.size(), 8u);
+}
+
 }  // namespace
 }  // namespace plumb::test
