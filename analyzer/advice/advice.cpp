@@ -59,7 +59,9 @@ class FindingReader {
         m_gain(columnOf(row, "gain_ns")),
         m_arithmetic(columnOf(row, "arithmetic")),
         m_rank(columnOf(row, "rank")),
+        m_gainRank(columnOf(row, "gain_rank")),
         m_pid(columnOf(row, "pid")),
+        m_title(columnOf(row, "title")),
         m_remedy(columnOf(row, "remedy")),
         m_start(columnOf(row, "start_ns")),
         m_end(columnOf(row, "end_ns")),
@@ -73,9 +75,12 @@ class FindingReader {
     if (m_row.isNull(m_finding)) return std::nullopt;
     Finding one;
     one.rule = m_rule.name;
-    one.title = m_rule.title;
+    one.title = textAt(m_row, m_title);
+    if (one.title.empty()) one.title = m_rule.title;
     one.remedy = textAt(m_row, m_remedy);
     one.rank = integerAt(m_row, m_rank);
+    one.gainRank = integerAt(m_row, m_gainRank);
+    if (one.gainRank == one.rank) one.gainRank.reset();
     one.pid = integerAt(m_row, m_pid);
     one.finding = m_row.text(m_finding);
     one.gain = gainAt(m_row, m_gain);
@@ -90,7 +95,8 @@ class FindingReader {
  private:
   const RuleFile& m_rule;
   const Statement& m_row;
-  int m_finding, m_gain, m_arithmetic, m_rank, m_pid, m_remedy, m_start, m_end, m_evidence, m_range, m_cannotSay;
+  int m_finding, m_gain, m_arithmetic, m_rank, m_gainRank, m_pid, m_title, m_remedy, m_start, m_end, m_evidence,
+      m_range, m_cannotSay;
 };
 
 // What is asked of the rules, and where the run's steps are.
@@ -256,14 +262,15 @@ size_t countProcesses(const std::vector<DeviceBreakdown>& devices) {
   return processes.size();
 }
 
-// The longest span of a device of those that the finding is about.
+// The longest span of a device of those whose time the finding's gain is.
 std::optional<Duration> spanOf(const Trace& trace, const Finding& finding,
                                const std::vector<DeviceBreakdown>& devices) {
+  const std::optional<int64_t>& rank = finding.gainRank ? finding.gainRank : finding.rank;
   std::optional<Duration> longest;
   for (const DeviceBreakdown& device : devices) {
-    if (finding.rank && device.rank != finding.rank) continue;
+    if (rank && device.rank != rank) continue;
     const Process* process = trace.process(device.process);
-    if (!finding.rank && finding.pid && process && process->pid != *finding.pid) continue;
+    if (!rank && finding.pid && process && process->pid != *finding.pid) continue;
     if (device.whole.span > longest.value_or(Duration())) longest = device.whole.span;
   }
   return longest;

@@ -34,7 +34,8 @@ struct Finding {
   std::vector<std::string> evidence;  // "kernel 17", "api_call 4": rows of the trace's tables
   std::string range;                  // the range of the code that it is about, for --range; "": none
   bool isOutsideSteps = false;        // set-up or wind-down: once per run, not in every step
-  // What the gain is a part of: the span of the rank's device (the longest, of all without a rank) in the steps where
+  std::optional<int64_t> gainRank;    // whose time the gain is, where that is not `rank`: who waited for it
+  // What the gain is a part of: the span of that rank's device (the longest, of all without a rank) in the steps where
   // they are looked at apart, else in the part that was asked for, and outside the steps in the whole run. None: the
   // rank's devices did nothing.
   std::optional<Duration> span;

@@ -8,7 +8,8 @@
 //   finding     a sentence with the numbers; a row without it is ignored
 //   gain_ns     an upper bound of what it saves    arithmetic  how that was computed
 //   rank, pid   whom it concerns                   start_ns, end_ns  where it can be seen
-//   remedy      in place of the head's
+//   gain_rank   whose time the gain is, where that is not the rank that it concerns: the one that waited
+//   title, remedy  in place of the head's
 //   evidence    rows of the trace, "kernel 17, api_call 4"
 //   range       the range (NVTX, operator) of the code it is about
 //   cannot_say  why the rule cannot tell; such a row makes it abstain

@@ -60,6 +60,26 @@ void measureSegments(const ProcessMemory& memory, std::optional<DeviceId> device
   moment.largestFreeBytes = largest;
 }
 
+int64_t valueAt(const ByteSeries& series, TimePoint time) {
+  const auto after = std::ranges::upper_bound(series, time, {}, &ByteSeries::value_type::first);
+  return after == series.begin() ? 0 : std::prev(after)->second;
+}
+
+// The first time in the windows that the device had no memory left; none: it always had.
+std::optional<FragmentationMoment> momentOfExhaustion(const std::vector<OutOfMemory>& events, ProcessId process,
+                                                      const Device* device, const IntervalSet& windows) {
+  for (const OutOfMemory& event : events) {
+    if (event.process != process || !windows.contains(event.time)) continue;
+    if (event.ordinal && device && *event.ordinal != device->ordinal) continue;
+    FragmentationMoment moment;
+    moment.what = "out of memory";
+    moment.time = event.time;
+    moment.message = event.message;
+    return moment;
+  }
+  return std::nullopt;
+}
+
 // Plays two series together and keeps the moments that matter.
 class Moments {
  public:
@@ -141,6 +161,31 @@ std::string_view nameOf(ReservedSource source) {
   return kNames[static_cast<size_t>(source)];
 }
 
+Result<std::vector<OutOfMemory>> findOutOfMemory(Trace& trace) {
+  auto rows = trace.query(
+      "SELECT r.process_id, r.start_ns, n.text FROM main.range r JOIN main.string n ON n.id = r.name_id"
+      " WHERE r.domain_id = (SELECT id FROM main.string WHERE text = 'PyTorch memory') AND r.kind = 'mark'"
+      " AND EXISTS (SELECT 1 FROM main.string WHERE text = 'PyTorch memory')"  // else no range is looked at
+      " AND n.text LIKE 'out of memory:%' ORDER BY r.start_ns, r.id");
+  if (!rows.ok()) return rows.error();
+  constexpr std::string_view kOnDevice = " were free on device ";
+  std::vector<OutOfMemory> events;
+  while (rows.value().next()) {
+    OutOfMemory& event = events.emplace_back();
+    event.process = rows.value().id<ProcessId>(0);
+    event.time = rows.value().time(1);
+    event.message = rows.value().text(2);
+    const size_t at = event.message.find(kOnDevice);
+    int64_t ordinal = 0;
+    if (at == std::string::npos) continue;
+    const char* digits = event.message.data() + at + kOnDevice.size();
+    if (std::from_chars(digits, event.message.data() + event.message.size(), ordinal).ec == std::errc())
+      event.ordinal = ordinal;
+  }
+  if (const Status status = rows.value().status(); !status.ok()) return status.error();
+  return events;
+}
+
 ByteSeries liveBytes(const ProcessMemory& memory, std::optional<DeviceId> device, std::string_view space) {
   std::vector<std::pair<TimePoint, int64_t>> changes;
   for (const MemoryBlock& block : memory.blocks) {
@@ -213,6 +258,8 @@ Result<std::vector<DeviceFragmentation>> analyzeFragmentation(Trace& trace, cons
   if (!processes.ok()) return processes.error();
   auto reserved = ReservedMemory::load(trace);
   if (!reserved.ok()) return reserved.error();
+  auto exhaustions = findOutOfMemory(trace);
+  if (!exhaustions.ok()) return exhaustions.error();
   std::vector<DeviceFragmentation> result;
   for (const ProcessMemory& memory : processes.value()) {
     const auto window = std::ranges::find(windows.value(), memory.process, &ProcessWindows::process);
@@ -222,6 +269,12 @@ Result<std::vector<DeviceFragmentation>> analyzeFragmentation(Trace& trace, cons
       const ByteSeries allocated = series.allocated ? *series.allocated : liveBytes(memory, device, "device");
       DeviceFragmentation one{memory.process, memory.rank, device, series.source, {}};
       one.moments = Moments(series.bytes, allocated, series.source != ReservedSource::Unknown).find(window->host);
+      const Device* known = device ? trace.device(*device) : nullptr;
+      if (auto moment = momentOfExhaustion(exhaustions.value(), memory.process, known, window->host)) {
+        moment->allocatedBytes = valueAt(allocated, moment->time);
+        if (series.source != ReservedSource::Unknown) moment->reservedBytes = valueAt(series.bytes, moment->time);
+        one.moments.push_back(*std::move(moment));
+      }
       if (series.source == ReservedSource::Segments) {
         for (FragmentationMoment& moment : one.moments) measureSegments(memory, device, moment);
       }

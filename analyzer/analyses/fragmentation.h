@@ -24,14 +24,25 @@ enum class ReservedSource : uint8_t {
 [[nodiscard]] std::string_view nameOf(ReservedSource source);
 
 struct FragmentationMoment {
-  const char* what = "";  // "most reserved" (and then most allocated) "most cached" "end"
+  const char* what = "";  // "most reserved" (and then most allocated) "most cached" "end" "out of memory" (the first)
   TimePoint time;
   std::optional<int64_t> reservedBytes;
   int64_t allocatedBytes = 0;
   // With ReservedSource::Segments:
   std::optional<int64_t> segmentCount;
   std::optional<int64_t> freeBytes, largestFreeBytes;
+  std::string message;  // of "out of memory": what was asked for, as it was recorded
 };
+
+// A time that the allocator could not serve what the program asked for, as a memory snapshot tells it.
+struct OutOfMemory {
+  ProcessId process;
+  TimePoint time;
+  std::optional<int64_t> ordinal;  // of the device, where it is said
+  std::string message;             // "out of memory: 2.00 GiB were asked for, …"
+};
+// In order of time.
+[[nodiscard]] Result<std::vector<OutOfMemory>> findOutOfMemory(Trace& trace);
 
 struct DeviceFragmentation {
   ProcessId process;

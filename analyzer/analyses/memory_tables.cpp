@@ -143,7 +143,7 @@ AnalysisRows fragmentationRows(Trace& trace, const Filter& filter) {
            cell(m.segmentCount), cell(m.freeBytes), cell(m.largestFreeBytes),
            hasFree ? Cell(100.0 * (1.0 - static_cast<double>(*m.largestFreeBytes) / static_cast<double>(*m.freeBytes)))
                    : Cell(nullptr),
-           textCell(nameOf(device.source))});
+           textCell(nameOf(device.source)), m.message.empty() ? Cell(nullptr) : textCell(m.message)});
     }
   }
   return rows;
@@ -224,7 +224,7 @@ constexpr AnalysisTable kTables[] = {
     {"analysis_fragmentation",
      "rank INTEGER, pid INTEGER, device INTEGER, moment TEXT, time_ns INTEGER, reserved_bytes INTEGER,"
      " allocated_bytes INTEGER, cached_bytes INTEGER, cached_pct REAL, segments INTEGER, free_bytes INTEGER,"
-     " largest_free_bytes INTEGER, fragmentation_pct REAL, reserved_source TEXT",
+     " largest_free_bytes INTEGER, fragmentation_pct REAL, reserved_source TEXT, message TEXT",
      fragmentationRows},
     {"analysis_hand_calculation",
      "rank INTEGER, pid INTEGER, device INTEGER, parameters INTEGER, sharded_over INTEGER, component TEXT,"

@@ -373,6 +373,10 @@ std::string rankList(const std::vector<int64_t>& ranks) {
   return text;
 }
 
+std::string groupText(const StuckAnalysis& analysis, const StuckCollective& stuck) {
+  return analysis.hasStates ? "process group " + stuck.group : stuck.group;
+}
+
 std::string hangSentence(const StuckAnalysis& analysis, const std::string& since) {
   if (!analysis.hasStates && !analysis.hasCollectives)
     return "Cannot say whether the run hangs, because the file holds neither collectives nor their states: record the "
@@ -380,9 +384,10 @@ std::string hangSentence(const StuckAnalysis& analysis, const std::string& since
   if (analysis.collectives.empty()) return "No rank waited in a collective for one that never came.";
   const StuckCollective& first = analysis.collectives.front();
   std::string text =
-      fmt::format("{} {} {} of {}{}{}: {}.",
+      fmt::format("{} {} {} of {}{}: {}.",
                   first.missing.empty() ? "Collectives have not ended, the first of them" : "The run hangs in",
-                  first.operation, first.sequence, first.group, since.empty() ? "" : ", since ", since, first.reason);
+                  first.operation, first.sequence, groupText(analysis, first),
+                  since.empty() ? "" : fmt::format(", since {} after the start of the recording", since), first.reason);
   std::vector<int64_t> ranks;
   for (const StuckAnalysis::Suspect& suspect : analysis.suspects) ranks.push_back(suspect.rank);
   std::ranges::sort(ranks);

@@ -63,9 +63,13 @@ struct StuckAnalysis {
 
 [[nodiscard]] Result<StuckAnalysis> analyzeStuckCollectives(Trace& trace);
 
-// What hangs, in the words of every face: "The run hangs in AllReduce 4 of world, since 52 ms: … Look at rank 1.", or
-// that nothing does, or why that cannot be said. `since` is the first one's time as the caller writes times.
+// What hangs, in the words of every face: "The run hangs in AllReduce 4 of world, since 52 ms after the start of
+// the recording: … Look at rank 1.", or that nothing does, or why that cannot be said. `since` is the first one's time
+// as the caller writes times.
 [[nodiscard]] std::string hangSentence(const StuckAnalysis& analysis, const std::string& since);
+
+// "world", of dumps "process group 41".
+[[nodiscard]] std::string groupText(const StuckAnalysis& analysis, const StuckCollective& stuck);
 
 // "3 5-7 9"
 [[nodiscard]] std::string rankList(const std::vector<int64_t>& ranks);

@@ -53,7 +53,9 @@ AnalysisRows memberRows(Trace& trace, const Filter& filter) {
   auto kept = EventFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
   std::vector<CellRow> rows;
+  int64_t place = 0;
   for (const StuckCollective& stuck : analysis.value().collectives) {
+    ++place;
     const auto add = [&](int64_t rank, const char* part, const StuckMember* member) {
       if (filter.rank && *filter.rank != rank) return;
       if (member && member->called && !kept.value().keepsOnHost(member->process, *member->called)) return;
@@ -62,7 +64,7 @@ AnalysisRows memberRows(Trace& trace, const Filter& filter) {
                       member && member->call ? Cell(member->call->value()) : Cell(nullptr),
                       member && member->called ? cell(*member->called) : Cell(nullptr),
                       member ? cell(member->waited) : Cell(nullptr),
-                      member && !member->doing.empty() ? textCell(member->doing) : Cell(nullptr)});
+                      member && !member->doing.empty() ? textCell(member->doing) : Cell(nullptr), place});
     };
     for (const StuckMember& member : stuck.members) {
       add(member.rank, member.isMissing ? "missing" : member.waited ? "waiting" : "completed", &member);
@@ -83,7 +85,7 @@ constexpr AnalysisTable kTables[] = {
      stuckRows},
     {"analysis_stuck_members",
      "state TEXT, process_group TEXT, operation TEXT, sequence INTEGER, rank INTEGER, pid INTEGER, part TEXT,"
-     " collective_id INTEGER, called_ns INTEGER, waited_ns INTEGER, doing TEXT",
+     " collective_id INTEGER, called_ns INTEGER, waited_ns INTEGER, doing TEXT, place INTEGER",
      memberRows},
 };
 

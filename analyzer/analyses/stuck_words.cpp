@@ -24,7 +24,7 @@ std::string doingOf(const StuckAnalysis& analysis, int64_t rank) {
   }
   if (!first) return {};
   return fmt::format("it is itself in {} {} of {}, called and not completed", first->operation, first->sequence,
-                     first->group);
+                     groupText(analysis, *first));
 }
 
 }  // namespace

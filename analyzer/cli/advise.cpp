@@ -114,7 +114,9 @@ Status printAdviceAsRows(Database& database, const Advice& advice, Format format
 std::string gainText(const Finding& finding) {
   if (!finding.gain) return finding.arithmetic.empty() ? "not estimated" : finding.arithmetic;
   const auto share = finding.share();
-  const char* whole = finding.isOutsideSteps ? "the device's span in the whole run" : "the device's span";
+  const std::string whole =
+      fmt::format("{} span{}", finding.gainRank ? fmt::format("rank {}'s", *finding.gainRank) : "the device's",
+                  finding.isOutsideSteps ? " in the whole run" : "");
   std::string text = fmt::format("up to {}{} ({})", formatDuration(*finding.gain),
                                  share ? fmt::format(", {} of {}", formatPercent(*share * 100), whole) : std::string(),
                                  finding.arithmetic);

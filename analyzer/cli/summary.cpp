@@ -64,8 +64,10 @@ std::string recordedText(const Trace& trace, const std::vector<DeviceBreakdown>&
   constexpr double kNearlyAll = 0.9;
   if (!recorded || (work.end - work.start).seconds() >= kNearlyAll * (recorded->end - recorded->start).seconds())
     return "";
-  return fmt::format("{} recorded; GPU work from {} to {}.", formatShort(recorded->end - recorded->start),
-                     formatShort(work.start - TimePoint()), formatShort(work.end - TimePoint()));
+  return fmt::format("{} recorded, from {} to {}; GPU work from {} to {}.",
+                     formatShort(recorded->end - recorded->start), formatShort(recorded->start - TimePoint()),
+                     formatShort(recorded->end - TimePoint()), formatShort(work.start - TimePoint()),
+                     formatShort(work.end - TimePoint()));
 }
 
 Status writeBreakdown(Page& page, Trace& trace) {

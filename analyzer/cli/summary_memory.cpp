@@ -194,36 +194,28 @@ Status writeMemory(Page& page, Trace& trace) {
 }
 
 Status writeOutOfMemory(Page& page, Trace& trace) {
-  auto rows = trace.query(
-      "SELECT r.process_id, r.start_ns, n.text FROM main.range r JOIN main.string n ON n.id = r.name_id"
-      " WHERE r.domain_id = (SELECT id FROM main.string WHERE text = 'PyTorch memory') AND r.kind = 'mark'"
-      " AND n.text LIKE 'out of memory:%' ORDER BY r.start_ns");
-  if (!rows.ok()) return rows.error();
-  std::optional<MemoryAnalysis> memory;
-  constexpr int kMost = 3;
-  int count = 0;
-  while (rows.value().next()) {
-    if (++count > kMost) continue;
-    if (!memory) {
-      auto analysis = analyzeMemory(trace);
-      if (!analysis.ok()) return analysis.error();
-      memory = std::move(analysis).value();
-      page.heading("Out of memory");
-    }
-    const TimePoint time = rows.value().time(1);
-    std::string text(rows.value().text(2));
-    text = fmt::format("At {}, {}", formatDuration(time - TimePoint()), escaped(text));
-    for (const DeviceMemory& device : memory->devices) {
-      if (device.process != rows.value().id<ProcessId>(0)) continue;
-      if (const auto live = liveAt(device, time)) text += fmt::format("; {} were live", bytesText(*live));
+  auto found = findOutOfMemory(trace);
+  if (!found.ok()) return found.error();
+  const std::vector<OutOfMemory>& events = found.value();
+  if (events.empty()) return Unit{};
+  auto memory = analyzeMemory(trace);
+  if (!memory.ok()) return memory.error();
+  page.heading("Out of memory");
+  constexpr size_t kMost = 3;
+  for (size_t i = 0; i < std::min(events.size(), kMost); ++i) {
+    const OutOfMemory& event = events[i];
+    std::string text = fmt::format("At {}, {}", formatDuration(event.time - TimePoint()), escaped(event.message));
+    for (const DeviceMemory& device : memory.value().devices) {
+      if (device.process != event.process) continue;
+      if (const auto live = liveAt(device, event.time)) text += fmt::format("; {} were live", bytesText(*live));
     }
     page.paragraph(text + ".");
   }
-  if (Status status = rows.value().status(); !status.ok()) return status;
-  if (count > kMost) page.line(fmt::format("and {} more times", count - kMost));
-  if (count > 0) {
-    page.paragraph("What was live: plumb report memory_peak FILE. Held and not used: plumb report fragmentation FILE");
-  }
+  if (events.size() > kMost) page.line(fmt::format("and {} more times", events.size() - kMost));
+  const int64_t first = (events.front().time - TimePoint()).ns();
+  page.line(fmt::format("What was live{}: plumb report memory_peak FILE --from {} --to {}",
+                        events.size() > 1 ? " the first time" : " then", first, first + 1));
+  page.line("Held and not used: plumb report fragmentation FILE");
   return Unit{};
 }
 

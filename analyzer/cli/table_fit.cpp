@@ -48,9 +48,11 @@ class Fitter {
     }
   }
   TableFit run() {
-    // A state says in short what the reason does at length.
+    // A state says in short what the reason does at length, but alone it says nothing.
+    const auto isNoReason = [](const FitColumn& column) { return column.isShown && column.name != "reason"; };
     const bool hasState =
-        std::ranges::any_of(m_columns, [](const FitColumn& column) { return column.name == "state"; });
+        std::ranges::any_of(m_columns, [](const FitColumn& column) { return column.name == "state"; }) &&
+        std::ranges::count_if(m_columns, isNoReason) > 1;
     for (size_t i = 0; hasState && i < m_columns.size() && lineLength() > m_most; ++i) {
       if (m_columns[i].name == "reason" && m_columns[i].width > kLongReason) m_fit.isShown[i] = false;
     }

@@ -5,7 +5,7 @@
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- device: CUDA ordinal; empty when it is not known
--- moment: when most was reserved (while it was, when most of it was handed out), when most was cached, and the end
+-- moment: when most was reserved (while it was, when most of it was handed out), when most was cached, the end, and where the program ran out of memory the first time that it did
 -- time_ns (ns): of the moment, since the session's start
 -- reserved_bytes (bytes): held from the driver; empty when it is not known
 -- allocated_bytes (bytes): handed out to the program

@@ -42,7 +42,9 @@ QString duration(Duration value) { return toQString(cli::formatDuration(value));
 QString gainSentence(const Finding& finding) {
   if (!finding.gain) return finding.arithmetic.empty() ? tr("not estimated") : shown(finding.arithmetic);
   QString text = tr("up to %1").arg(duration(*finding.gain));
-  if (finding.share())
+  if (finding.share() && finding.gainRank)
+    text += tr(", %1 of rank %2's span").arg(shareText(finding)).arg(*finding.gainRank);
+  else if (finding.share())
     text += tr(", %1 of %2")
                 .arg(shareText(finding),
                      finding.isOutsideSteps ? tr("the device's span in the whole run") : tr("the device's span"));

@@ -135,7 +135,7 @@ TEST_F(Hang, ATableRowLeadsToItsBar) {
 
 TEST_F(Hang, OfAFlightRecordersDumpsIsShownToo) {
   openTrace(dumpHang);
-  EXPECT_TRUE(m_window.note().contains("nccl:all_reduce 2 of 7")) << m_window.note().toStdString();
+  EXPECT_TRUE(m_window.note().contains("nccl:all_reduce 2 of process group 7")) << m_window.note().toStdString();
   EXPECT_EQ(cell(m_window.collectivesPage().stuck(), 0, "missing ranks"), "1");
   const auto stuck = stuckSlices();
   ASSERT_EQ(stuck.size(), 1u);  // what was completed stays a plain collective

@@ -16,7 +16,7 @@ longest AS (
 whole AS (
   SELECT rank, pid, device, sum(missing_ns) AS missing_ns FROM family GROUP BY rank, pid, device)
 SELECT f.rank AS rank, f.pid AS pid,
-       printf('device %d ran %d kernels of %s for %.6f ms (%.1f %% of its span of %.6f ms) while nothing computed%s%s%s%s%s', f.device, f.kernels, replace(f.operations, ',', ', '),
+       printf('device %d ran %d kernel%s of %s for %.6f ms (%.1f %% of its span of %.6f ms) while nothing computed%s%s%s%s%s', f.device, f.kernels, iif(f.kernels = 1, '', 's'), replace(f.operations, ',', ', '),
               f.exposed_ns / 1e6, 100.0 * f.exposed_ns / b.span_ns, b.span_ns / 1e6,
               iif(f.transfer_ns > 0, printf('; transfer: %.6f ms', f.transfer_ns / 1e6), ''),
               iif(f.waiting_ns > 0, printf('; waiting for late ranks: %s%.6f ms', iif(f.by_names, 'probably ', iif(f.unknown_ns > 0, 'at least ', '')), f.waiting_ns / 1e6), ''),

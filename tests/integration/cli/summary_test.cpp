@@ -84,7 +84,10 @@ TEST_F(Cli, OutOfMemoryIsSaidWithWhatWasLive) {
   EXPECT_THAT(plumb({"summary", path("oom.sqlite")}).output,
               AllOf(HasSubstr("Out of memory\n"),
                     HasSubstr("At 2.00 ms, out of memory: 3.00 GiB were asked for, 1.00 MiB were free on device 0;"),
-                    HasSubstr("10.00 MiB\n  were live.")));
+                    HasSubstr("10.00 MiB\n  were live."),
+                    HasSubstr("What was live then: plumb report memory_peak FILE --from 2000000 --to 2000001\n")));
+  EXPECT_THAT(plumb({"report", "memory_peak", path("oom.sqlite"), "--from", "2000000", "--to", "2000001"}).output,
+              HasSubstr("10.00 MiB"));
 }
 
 TEST_F(Cli, AHungRunsRecordingSaysSoBeforeItsTimes) {
@@ -119,8 +122,8 @@ TEST_F(Cli, AHungRunsRecordingSaysSoBeforeItsTimes) {
   EXPECT_THAT(
       page,
       HasSubstr("Stuck collectives  (in what the run hangs)\n"
-                "  The run hangs in AllReduce 1 of world, since 50.00 ms: rank 0 called it and waited 900.0 ms for\n"
-                "  rank 1, which never called it"));
+                "  The run hangs in AllReduce 1 of world, since 50.00 ms after the start of the recording: rank 0\n"
+                "  called it and waited 900.0 ms for rank 1, which never called it"));
   EXPECT_THAT(page, HasSubstr("Look at rank 1."));
   EXPECT_LT(page.find("Stuck collectives"), page.find("GPU time per rank"));
 }
@@ -176,7 +179,8 @@ TEST_F(Cli, TheSummarysSharesAreThoseOfTheReport) {
   }
   const std::string page = plumb({"summary", path("shares.sqlite")}).output;
   EXPECT_THAT(page, AllOf(HasSubstr("33.3 µs 33.3 %"), Not(HasSubstr("33.4 %"))));
-  EXPECT_THAT(page, HasSubstr("1.00 s recorded; GPU work from 0 ns to 100 µs.")) << "the process lived for a second";
+  EXPECT_THAT(page, HasSubstr("1.00 s recorded, from 0 ns to 1.00 s; GPU work from 0 ns to 100 µs."))
+      << "the process lived for a second";
 }
 
 TEST_F(Cli, ADiffSaysWhatDiffersInTheCommandsAndWhatItsIntervalCovers) {

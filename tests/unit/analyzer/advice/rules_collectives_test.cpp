@@ -114,10 +114,49 @@ TEST(Rules, AMissingRankIsNamedAndItsWaitIsNotCommunication) {
   ASSERT_TRUE(missing);
   EXPECT_EQ(missing->rank, 1);
   EXPECT_EQ(missing->gain, Duration(500 * kMs));
+  EXPECT_EQ(missing->gainRank, 0) << "who waited";
+  ASSERT_TRUE(missing->span);
+  EXPECT_GT(*missing->span, Duration(500 * kMs)) << "of the device of who waited";
   EXPECT_THAT(missing->finding, HasSubstr("rank 1 never came to AllReduce 9"));
   EXPECT_THAT(missing->finding, HasSubstr("rank 0 waited for it up to 500.00 ms"));
   EXPECT_EQ(gainOf(advice, "exposed_communication"), 9 * 20 * kUs) << "the transfers of the others";
   EXPECT_EQ(gainOf(advice, "stragglers"), -1);
+}
+
+// A flight recorder's dumps: rank 1 called the first collective and did not complete it, so it never called the second.
+TEST(Rules, ARankThatDidNotCompleteACollectiveIsNotSaidToHaveMissedTheNext) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      const int64_t process = trace.addRank(rank, 2), thread = trace.addThread(process);
+      const int64_t communicator = trace.addCommunicator(process, 9, 2, rank, "");
+      trace.execute("INSERT INTO communicator_state VALUES(" + std::to_string(communicator) + ", " +
+                    std::to_string(trace.text("7")) + ", " + std::to_string(trace.text("DATA")) +
+                    ", NULL, NULL, NULL)");
+      for (int64_t member = 0; member < 2; ++member) {
+        trace.execute("INSERT INTO communicator_member VALUES(" + std::to_string(communicator) + ", " +
+                      std::to_string(member) + ", " + std::to_string(member) + ")");
+      }
+      for (int64_t sequence = 1; sequence <= 2 - rank; ++sequence) {
+        const int64_t id = trace.addCollective({.process = process,
+                                                .thread = thread,
+                                                .communicator = communicator,
+                                                .startNs = sequence * kMs,
+                                                .sequence = sequence});
+        const std::string sizes = std::to_string(trace.text("16"));
+        trace.execute(
+            "INSERT INTO collective_state(collective_id, name_id, state, input_sizes_id, output_sizes_id) VALUES(" +
+            std::to_string(id) + ", " + std::to_string(trace.text("nccl:all_reduce")) + ", '" +
+            (rank == 0 && sequence == 1 ? "completed" : "started") + "', " + sizes + ", " + sizes + ")");
+      }
+    }
+  }
+  const auto found = findingOf(adviceOn(file), "missing_rank");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->title, "A rank did not complete a collective");
+  EXPECT_THAT(found->finding, HasSubstr("rank 1 did not complete nccl:all_reduce 1 of process group 7; rank 0 compl"));
+  EXPECT_THAT(found->remedy, HasSubstr("the GPU and the network"));
 }
 
 TEST(Rules, SmallCollectivesAreComparedWithLargerOnesThatAreSmallToo) {

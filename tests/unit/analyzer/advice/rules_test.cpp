@@ -197,6 +197,63 @@ TEST(Rules, MemoryThatIsHandedOutLaterWasOnlyCached) {
   EXPECT_EQ(gainOf(adviceOn(file), "fragmentation"), -1);
 }
 
+// 1000 MiB reserved, all handed out and then half of it freed, in pieces of 100 MiB.
+void runOutOfMemory(TraceBuilder& trace, const std::string& asked) {
+  const OneRank rank(trace);
+  constexpr int64_t kMiB = 1 << 20, kPieces = 10;
+  for (int64_t i = 0; i < kPieces; ++i) {
+    const int64_t address = kMiB + 100 * kMiB * i;
+    const auto add = [&](const char* space, std::optional<int64_t> freed) {
+      trace.addAllocation({.process = rank.process,
+                           .device = rank.device,
+                           .startNs = 5 + i,
+                           .address = address,
+                           .bytes = 100 * kMiB,
+                           .freedNs = freed,
+                           .space = space,
+                           .fromPool = std::string(space) == "device"});
+    };
+    add("reserved", {});
+    add("device", i % 2 == 0 ? std::optional<int64_t>(1000) : std::nullopt);
+  }
+  trace.addRange(rank.process, rank.thread, 2000, 0,
+                 "out of memory: " + asked + " were asked for, 1.00 MiB were free on device 0");
+  trace.execute("UPDATE range SET kind = 'mark', domain_id = " + std::to_string(trace.text("PyTorch memory")));
+}
+
+TEST(Rules, RunningOutOfMemoryIsSaidWithWhatWasLiveAndCachedThen) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    runOutOfMemory(trace, "200.00 MiB");
+  }
+  const Advice advice = adviceOn(file);
+  const auto exhausted = findingOf(advice, "memory_near_limit");
+  ASSERT_TRUE(exhausted);
+  EXPECT_EQ(exhausted->title, "The device ran out of memory");
+  EXPECT_THAT(
+      exhausted->finding,
+      HasSubstr("200.00 MiB were asked for, 1.00 MiB were free on device 0; then 0.49 GiB were live, of 0.98 GiB "
+                "reserved from the driver; the other 0.49 GiB were cached, the largest free block 100.0 MiB"));
+  EXPECT_THAT(exhausted->remedy, HasSubstr("memory_peak FILE --from 2000 --to 2001"));
+  EXPECT_THAT(exhausted->remedy, HasSubstr("in pieces that did not serve"));
+  EXPECT_EQ(reasonOf(advice, "memory_near_limit"), "");
+  const auto cached = findingOf(advice, "fragmentation");
+  ASSERT_TRUE(cached) << "nothing was cached while most was reserved, but when it mattered";
+  EXPECT_THAT(cached->finding, HasSubstr("0.49 GiB were cached and did not serve (50.0 %)"));
+}
+
+TEST(Rules, WhatIsCachedIsNotToBlameWhenMoreWasAskedFor) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    runOutOfMemory(trace, "2.00 GiB");
+  }
+  const auto exhausted = findingOf(adviceOn(file), "memory_near_limit");
+  ASSERT_TRUE(exhausted);
+  EXPECT_THAT(exhausted->remedy, testing::Not(HasSubstr("in pieces")));
+}
+
 TEST(Rules, DoNotFailOnTheSampleTrace) {
   const TraceFile file;
   makeSampleTrace(file.path());

@@ -143,6 +143,14 @@ TEST(TableFit, LeavesOutALongReasonBesideAState) {
   EXPECT_EQ(fitTable(columns, 100).isShown, (std::vector<bool>{true, true, true}));
 }
 
+TEST(TableFit, KeepsAReasonThatStandsAloneBesideAState) {
+  const std::vector<FitColumn> columns = {
+      {"state", 5, 12, true}, {"process_group", 13, 0, true, false}, {"reason", 6, 190, true}};
+  const TableFit fit = fitTable(columns, 100);
+  EXPECT_EQ(fit.isShown, (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(lengthOf(columns, fit), 100u);
+}
+
 TEST(Tables, WrapMessages) {
   const std::vector<ReportColumn> columns = {{"check_name", "", ""}, {"message", "", ""}};
   const std::string sql =
