@@ -10,12 +10,13 @@
 
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/text.h"
+#include "analyzer/trace/temporary_files.h"
 
 namespace plumb::cli {
 
 int complain(const std::string& message, int code) {
   fmt::print(stderr, "plumb: {}\n", escaped(message));
-  return code;
+  return code == kBadInput && isAboutTemporaryFiles(message) ? kFailed : code;
 }
 
 int finishOutput(int code) {

@@ -54,6 +54,19 @@ int64_t parseWhole(const char* option, const std::string& text) {
   return value;
 }
 
+// CLI11's own takes what is not a number for a positive one.
+CLI::Validator secondsCheck() {
+  const auto check = [](const std::string& text) {
+    constexpr double kLeast = 0.001, kMost = 1e6;
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool isNumber = error == std::errc() && end == text.data() + text.size();
+    if (isNumber && value >= kLeast && value <= kMost) return std::string();
+    return fmt::format("'{}' is no number of seconds from {} to {:.0f}", text, kLeast, kMost);
+  };
+  return CLI::Validator(check, "SECONDS");
+}
+
 void addFilters(CLI::App* command, Filter& filter) {
   const auto addNumber = [&](const char* name, std::optional<int64_t>& number, const char* description) {
     return command->add_option_function<std::string>(
@@ -134,7 +147,7 @@ void describeJudgements(CLI::App& app, Arguments& arguments) {
   advise
       ->add_option("--timeout", arguments.advise.timeout,
                    "seconds after which a rule of yours is stopped (default: 60)")
-      ->check(CLI::PositiveNumber);
+      ->check(secondsCheck());
   advise->footer(
       "--range and --step: from the first start to the last end of the GPU work that was launched inside (plumb "
       "report\n"
@@ -162,7 +175,7 @@ void describeJudgements(CLI::App& app, Arguments& arguments) {
   check->add_option("--rules", arguments.check.rules, "the rules: .sql, .yaml or .yml")->required();
   check->add_option("--baseline", arguments.check.baseline, "trace file for max_slowdown_pct")->type_name("FILE");
   check->add_option("--timeout", arguments.check.timeout, "seconds after which a rule is stopped (default: 300)")
-      ->check(CLI::PositiveNumber);
+      ->check(secondsCheck());
   check->footer(
       "In .sql a statement with a column 'passed' holds when it is true in every row; any other holds when it finds "
       "no\n"
@@ -332,7 +345,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       "Example: plumb pack run.sqlite -o run.sqlite.zst");
 
   CLI::App* index =
-      app.add_subcommand("index", "Finish a file whose recorder was killed: build its indexes")->group(kFiles);
+      app.add_subcommand("index", "Finish a file: of a killed recorder, or with a log (FILE-wal) beside it")
+          ->group(kFiles);
   index->add_option("FILE", arguments.indexFile, "trace file")->required();
 }
 

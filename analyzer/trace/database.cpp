@@ -24,6 +24,7 @@
 #include "analyzer/trace/schema_views.h"
 #include "analyzer/trace/sql_text.h"
 #include "analyzer/trace/sqlite_api.h"
+#include "analyzer/trace/temporary_files.h"
 #include "analyzer/trace/zstd_vfs.h"
 #include "collector/schema/schema.h"
 
@@ -81,9 +82,17 @@ std::string uriOf(const std::string& path, bool immutable) {
   return uri + (immutable ? "?immutable=1" : "");
 }
 
+// What could not be written, where the trace is only read, is SQLite's sorting and its temporary tables.
+bool isOfTemporaryFiles(sqlite3* handle, int code) {
+  const bool isOfWriting =
+      (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_GETTEMPPATH;
+  return isOfWriting && sqlite3_db_readonly(handle, "main") == 1;
+}
+
 std::string sentence(sqlite3* handle, const std::string& file) {
   const int code = sqlite3_extended_errcode(handle);
   const char* detail = sqlite3_errmsg(handle);
+  if (isOfTemporaryFiles(handle, code)) return temporaryFilesSentence(detail);
   switch (code & 0xff) {
     case SQLITE_NOTADB:
       return fmt::format("{} is not a Plumbline file: it is not an SQLite database.{}", file, kImportFirst);

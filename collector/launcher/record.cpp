@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <system_error>
 
 #include "collector/launcher/command.h"
 #include "collector/launcher/environment.h"
@@ -40,6 +41,19 @@ std::string printable(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   return text;
+}
+
+// Readers that held the file at its end left rows in its log.
+void tellOfLog(const std::string& file) {
+  std::error_code failed;
+  const auto size = fs::file_size(file + "-wal", failed);
+  if (failed || size == 0) {
+    return;
+  }
+  say(printable(
+      fmt::format("another program reads {0}: {0}-wal belongs to the file until `plumb index {0}`, or the next program "
+                  "that opens it for writing, folds it in.",
+                  file)));
 }
 
 struct Plan {
@@ -137,6 +151,7 @@ void report(RecorderProcess& recorder, CommandRun& command, const Plan& plan, bo
     return;
   }
   const transport::Summary& summary = outcome->value();
+  tellOfLog(summary.file);
   if (quiet) {
     return;
   }

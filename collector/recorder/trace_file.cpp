@@ -8,15 +8,62 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "collector/schema/schema.h"
 
 namespace plumb::recorder {
 
 namespace {
+
+constexpr std::chrono::seconds kReadersPatience{10};           // a report of a large file holds it for seconds
+constexpr std::chrono::milliseconds kConnectionPatience{500};  // the log is empty by then: the file alone is whole
+constexpr useconds_t kPauseUs = 10'000;
+
+// Moves the log's rows into the file, onto the disk. False: a reader's transaction needs the log.
+Result<bool> emptyLog(Database& database) {
+  auto checkpoint = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)");
+  if (!checkpoint.ok()) return checkpoint.error();
+  if (checkpoint.value().next()) return checkpoint.value().integer(0) == 0;
+  if (database.isBusy()) return false;
+  return Error{database.lastError()};
+}
+
+// Readers come and go: tried again until none is there, but not for ever. A log that stays is complete as well.
+Status foldLog(Database& database) {
+  using Clock = std::chrono::steady_clock;
+  (void)database.execute("PRAGMA synchronous=FULL; PRAGMA busy_timeout=500;");
+  for (const auto end = Clock::now() + kReadersPatience;; ::usleep(kPauseUs)) {
+    const Result<bool> emptied = emptyLog(database);
+    if (!emptied.ok()) return emptied.error();
+    if (emptied.value()) break;
+    if (Clock::now() >= end) return Unit{};
+  }
+  // Every open reader is in its way, even one that reads nothing just now. Readers are locked out meanwhile, so it does
+  // not wait for the disk: all rows are there by now, and the file opens with either header.
+  (void)database.execute("PRAGMA synchronous=OFF;");
+  const auto end = Clock::now() + kConnectionPatience;
+  while (database.queryText("PRAGMA journal_mode=DELETE") != "delete" && Clock::now() < end) ::usleep(kPauseUs);
+  return Unit{};
+}
+
+// What is said of a complete file.
+Result<std::string> foldLogOfComplete(Database& database, const std::string& path, bool hadLog) {
+  if (const Status folded = foldLog(database); !folded.ok()) {
+    return Error{fmt::format("Cannot fold {}-wal into {}: {}.", path, path, folded.error().message)};
+  }
+  if (!hadLog) return fmt::format("{} is complete; nothing to do.", path);
+  if (hasLog(path)) {
+    return Error{fmt::format(
+        "{} is complete, but a reader holds it: {}-wal belongs to the file; try again when the reader has ended.", path,
+        path)};
+  }
+  return fmt::format("{} is complete; its write-ahead log {}-wal has been folded in.", path, path);
+}
 
 Status prepareNew(Database& database) {
   // synchronous OFF: no wait for the disk while recording. Committed batches survive the death of the recorder and of
@@ -71,6 +118,12 @@ void removeTraceFile(const std::string& path) noexcept {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
 }
 
+bool hasLog(const std::string& path) noexcept {
+  std::error_code failed;
+  const auto size = std::filesystem::file_size(path + "-wal", failed);
+  return !failed && size > 0;
+}
+
 FileLock& FileLock::operator=(FileLock&& other) noexcept {
   if (m_fd >= 0 && this != &other) ::close(m_fd);
   m_fd = std::exchange(other.m_fd, -1);
@@ -109,10 +162,7 @@ Status finishTraceFile(Database& database, bool complete) {
   if (!attempt(indexes)) (void)database.execute("ROLLBACK");
   (void)database.execute("PRAGMA analysis_limit=400; ANALYZE;");
   if (complete && result.ok()) attempt("UPDATE meta SET value = '1' WHERE key = 'complete'");
-  attempt("PRAGMA synchronous=FULL; PRAGMA wal_checkpoint(TRUNCATE);");
-  // Fails while somebody reads the file live; the log then stays beside it and is complete as well. Readers are locked
-  // out meanwhile, so it does not wait for the disk: all rows are there by now, and the file opens with either header.
-  (void)database.execute("PRAGMA busy_timeout=200; PRAGMA synchronous=OFF; PRAGMA journal_mode=DELETE;");
+  if (const Status folded = foldLog(database); !folded.ok() && result.ok()) result = folded;
   return result;
 }
 
@@ -124,6 +174,7 @@ Result<std::string> recoverTraceFile(const std::string& path) {
     return Error{
         fmt::format("{} is still being recorded; wait for the end of the run, or stop its plumb-recorder.", path)};
   }
+  const bool hadLog = hasLog(path);
   auto opened = Database::open(path);
   if (!opened.ok()) return Error{fmt::format("Cannot open {}: {}.", path, opened.error().message)};
   Database& database = opened.value();
@@ -138,7 +189,7 @@ Result<std::string> recoverTraceFile(const std::string& path) {
                     path, version, schema::kVersion)};
   }
   if (database.queryText("SELECT value FROM meta WHERE key = 'complete'") == "1") {
-    return fmt::format("{} is complete; nothing to do.", path);
+    return foldLogOfComplete(database, path, hadLog);
   }
   if (isRecovered(database)) {
     return fmt::format("{} has been finished before; nothing to do. Its last moments are missing.", path);
@@ -152,6 +203,11 @@ Result<std::string> recoverTraceFile(const std::string& path) {
       "WHERE NOT EXISTS (SELECT 1 FROM diagnostic WHERE code IN ('interrupted', 'write_failed'))");
   if (status.ok()) status = finishTraceFile(database, false);
   if (!status.ok()) return Error{fmt::format("Cannot complete {}: {}.", path, status.error().message)};
+  if (hasLog(path)) {
+    return fmt::format(
+        "{}: the indexes are built, but a reader holds it: {}-wal belongs to the file; its last moments are missing.",
+        path, path);
+  }
   return fmt::format("{}: the indexes are built and the write-ahead log is folded in; its last moments are missing.",
                      path);
 }

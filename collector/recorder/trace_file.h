@@ -42,11 +42,15 @@ enum class NameTaken {
 // The file and what SQLite keeps beside it.
 void removeTraceFile(const std::string& path) noexcept;
 
-// Indexes, statistics, meta 'complete' (if asked for) and the write-ahead log folded into the file, on the disk.
+// Rows lie in the write-ahead log beside the file, which belongs to it then.
+[[nodiscard]] bool hasLog(const std::string& path) noexcept;
+
+// Indexes, statistics, meta 'complete' (if asked for) and the write-ahead log folded into the file, on the disk. While
+// readers hold the file it waits for them for some seconds; then the log stays: see hasLog().
 [[nodiscard]] Status finishTraceFile(Database& database, bool complete);
 
-// For a file whose recorder was killed: what finishTraceFile does, and a diagnostic; 'complete' stays 0. Returns what
-// it did, as a sentence.
+// For a file whose recorder was killed: what finishTraceFile does, and a diagnostic; 'complete' stays 0. Of a
+// complete one only its log is folded in, if it has one. Returns what it did, as a sentence.
 [[nodiscard]] Result<std::string> recoverTraceFile(const std::string& path);
 
 }  // namespace plumb::recorder

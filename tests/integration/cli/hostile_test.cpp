@@ -225,5 +225,32 @@ TEST_F(Stopped, ImportingWhatIsNoTraceNextToOneThatIs) {
   EXPECT_EQ(plumb({"import", path("t.json"), "-o", path("one.sqlite"), "--rank", "-7"}).exitCode, 2);
 }
 
+// SQLite's sorting needs room; that it has none is no fault of the trace.
+TEST_F(Hostile, AFullFolderForTemporaryFilesIsNamed) {
+  {
+    TraceBuilder trace(path("large.sqlite"));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    const int64_t stream = trace.addStream(process, device, 7);
+    for (int64_t i = 0; i < 60'000; ++i) trace.addKernel({process, device, stream, i * 100, 50}, "kernel");
+  }
+  const auto limited = [&](const std::string& arguments) {
+    return run({.arguments = {"bash", "-c", "ulimit -f 500; exec " + kPlumb + " " + arguments + " >/dev/null"},
+                .environment = {{"SQLITE_TMPDIR", m_folder.string()}},
+                .directory = m_folder.string()});
+  };
+  const std::string sentence = "The folder for temporary files, " + m_folder.string() + ", takes no more (";
+  expectRefused(limited("export large.sqlite --format chrome -o -"), sentence, 1);
+  expectRefused(limited("query large.sqlite 'SELECT * FROM kernel ORDER BY random()'"), sentence, 1);
+}
+
+TEST_F(Hostile, ATimeoutIsANumberOfSeconds) {
+  for (const std::string timeout : {"nan", "inf", "0", "-1", "1e300", "soon"}) {
+    const std::string sentence = "'" + timeout + "' is no number of seconds from 0.001 to 1000000";
+    expectRefused(plumb({"advise", sample(), "--timeout", timeout}), sentence);
+    expectRefused(plumb({"check", sample(), "--rules", "none.sql", "--timeout", timeout}), sentence);
+  }
+  EXPECT_EQ(plumb({"advise", sample(), "--timeout", "2.5"}).exitCode, 0);
+}
+
 }  // namespace
 }  // namespace plumb::test

@@ -59,6 +59,32 @@ TEST_F(Record, PassesSignalsOnAndCompletesTheFile) {
   EXPECT_THAT(outcome.errors, HasSubstr("run.sqlite"));
 }
 
+TEST_F(Record, SaysThatTheLogBelongsToTheFileWhenAReaderHoldsIt) {
+  const std::string log = file("run.sqlite-wal");
+  Process launcher(
+      record({"-o", "run.sqlite", "bash", "-c", "'" + kProgram + "' return; echo ready; sleep 2; exit 5"}));
+  for (int i = 0; i < 500 && launcher.outputSoFar().find("ready") == std::string::npos; ++i) {
+    usleep(10'000);
+  }
+  {
+    const Database reader(file("run.sqlite"));
+    reader.rows("BEGIN");
+    reader.rows("SELECT * FROM meta");
+    const Outcome outcome = launcher.wait();
+    EXPECT_EQ(outcome.exitCode, 5);
+    EXPECT_THAT(outcome.errors, HasSubstr("run.sqlite-wal belongs to the file until `plumb index "));
+    EXPECT_THAT(outcome.errors, HasSubstr("of 1 process in"));
+    EXPECT_GT(std::filesystem::file_size(log), 0u);
+  }
+  const Command index = plain({PLUMB_BUILD_DIR "/bin/plumb-recorder", "--finish", file("run.sqlite")});
+  const Outcome folded = run(index);
+  EXPECT_EQ(folded.exitCode, 0) << folded.errors;
+  EXPECT_THAT(folded.output, HasSubstr("is complete; its write-ahead log " + log + " has been folded in."));
+  EXPECT_FALSE(std::filesystem::exists(log));
+  EXPECT_EQ(Database(file("run.sqlite")).text("SELECT name FROM ranges"), "only");
+  EXPECT_THAT(run(index).output, HasSubstr("is complete; nothing to do."));
+}
+
 // bash counts the signals that it gets; who signals a whole process group has reached it already.
 TEST_F(Record, ASignalToTheWholeProcessGroupReachesTheCommandOnce) {
   Process launcher(record({"-o", "run.sqlite", "bash", "-c",

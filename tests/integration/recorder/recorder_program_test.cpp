@@ -204,6 +204,28 @@ TEST_F(RecorderProgram, AReaderSeesTheFileGrowAndHindersNobody) {
   EXPECT_EQ(Database(output()).number("SELECT count(*) FROM diagnostics"), 0);
 }
 
+TEST_F(RecorderProgram, AReaderThatEndsSoonIsWaitedFor) {
+  Process recorder(command());
+  FakeTarget target(1001, 0);
+  ASSERT_TRUE(target.connect(session()));
+  publish(target, 1000);
+  for (int i = 0; i < 100 && numberSoFar(output(), "SELECT count(*) FROM kernel") != 1000; ++i) ::usleep(50'000);
+  {
+    const Database reader(output());
+    reader.rows("BEGIN");
+    EXPECT_EQ(reader.number("SELECT count(*) FROM kernel"), 1000);
+    target.sayGoodbye();
+    target.disconnect();
+    ::kill(recorder.pid(), SIGTERM);
+    ::usleep(3'500'000);  // longer than it waits for a lock otherwise
+  }
+  EXPECT_EQ(recorder.wait().exitCode, 0);
+  EXPECT_FALSE(fs::exists(output() + "-wal"));
+  const Database db(output());
+  EXPECT_EQ(db.text("PRAGMA journal_mode"), "delete");
+  EXPECT_EQ(db.text("SELECT value FROM meta WHERE key = 'complete'"), "1");
+}
+
 TEST_F(RecorderProgram, KilledItLeavesAFileThatOpensAndCanBeCompleted) {
   {
     Process recorder(command());
