@@ -8,6 +8,7 @@
 
 #include "analyzer/analyses/fragmentation.h"
 #include "analyzer/analyses/memory.h"
+#include "analyzer/analyses/out_of_memory.h"
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
@@ -162,13 +163,6 @@ void explain(Page& page, const std::vector<DeviceMemory>& devices) {
   }
 }
 
-// Live bytes at a moment; none: not known.
-std::optional<int64_t> liveAt(const DeviceMemory& device, TimePoint time) {
-  const auto after = std::ranges::upper_bound(device.points, time, {}, &MemoryPoint::time);
-  if (after == device.points.begin()) return std::nullopt;
-  return std::prev(after)->totalBytes;
-}
-
 }  // namespace
 
 Status writeMemory(Page& page, Trace& trace) {
@@ -194,36 +188,23 @@ Status writeMemory(Page& page, Trace& trace) {
 }
 
 Status writeOutOfMemory(Page& page, Trace& trace) {
-  auto rows = trace.query(
-      "SELECT r.process_id, r.start_ns, n.text FROM main.range r JOIN main.string n ON n.id = r.name_id"
-      " WHERE r.domain_id = (SELECT id FROM main.string WHERE text = 'PyTorch memory') AND r.kind = 'mark'"
-      " AND n.text LIKE 'out of memory:%' ORDER BY r.start_ns");
-  if (!rows.ok()) return rows.error();
-  std::optional<MemoryAnalysis> memory;
-  constexpr int kMost = 3;
-  int count = 0;
-  while (rows.value().next()) {
-    if (++count > kMost) continue;
-    if (!memory) {
-      auto analysis = analyzeMemory(trace);
-      if (!analysis.ok()) return analysis.error();
-      memory = std::move(analysis).value();
-      page.heading("Out of memory");
-    }
-    const TimePoint time = rows.value().time(1);
-    std::string text(rows.value().text(2));
-    text = fmt::format("At {}, {}", formatDuration(time - TimePoint()), escaped(text));
-    for (const DeviceMemory& device : memory->devices) {
-      if (device.process != rows.value().id<ProcessId>(0)) continue;
-      if (const auto live = liveAt(device, time)) text += fmt::format("; {} were live", bytesText(*live));
-    }
+  const auto moments = findOutOfMemory(trace);
+  if (!moments.ok()) return moments.error();
+  if (moments.value().empty()) return Unit{};
+  const auto memory = analyzeMemory(trace);
+  if (!memory.ok()) return memory.error();
+  page.heading("Out of memory");
+  constexpr size_t kMost = 3;
+  for (size_t i = 0; i < std::min(moments.value().size(), kMost); ++i) {
+    const OutOfMemory& moment = moments.value()[i];
+    std::string text =
+        fmt::format("At {}, out of memory: {}", formatDuration(moment.time - TimePoint()), escaped(moment.what));
+    for (const int64_t bytes : liveAt(moment, memory.value().devices))
+      text += fmt::format("; {} were live", bytesText(bytes));
     page.paragraph(text + ".");
   }
-  if (Status status = rows.value().status(); !status.ok()) return status;
-  if (count > kMost) page.line(fmt::format("and {} more times", count - kMost));
-  if (count > 0) {
-    page.paragraph("What was live: plumb report memory_peak FILE. Held and not used: plumb report fragmentation FILE");
-  }
+  if (moments.value().size() > kMost) page.line(fmt::format("and {} more times", moments.value().size() - kMost));
+  page.paragraph("What was live: plumb report memory_peak FILE. Held and not used: plumb report fragmentation FILE");
   return Unit{};
 }
 
