@@ -136,6 +136,14 @@ std::string remedyOf(const RuleFile& rule, const Scope& scope, std::string own) 
   return scope.isWithoutTorch && !rule.remedyWithoutTorch.empty() ? rule.remedyWithoutTorch : rule.remedy;
 }
 
+// Why a rule cannot look at what the filter asks for, to stand after "because". `sentence`: checkRequest's.
+std::string refusal(const Report& report, std::string_view sentence) {
+  const std::string subject = fmt::format("The {} {} ", report.noun, report.name);
+  if (sentence.starts_with(subject)) sentence.remove_prefix(subject.size());
+  if (sentence.ends_with('.')) sentence.remove_suffix(1);
+  return fmt::format("it cannot look at a part of the run alone (it {})", sentence);
+}
+
 void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLimits& limits, Advice& advice) {
   const auto abstain = [&](std::string reason, bool isBroken) {
     if (scope.isOutsideSteps) return;
@@ -156,7 +164,7 @@ void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLim
   if (!rule.isBuiltIn() || limits.goOn)
     time.emplace(trace.database(), rule.isBuiltIn() ? kAnyTime : limits.time, limits.goOn);
   if (const Status fits = checkRequest(report.value(), {filter, {}}); !fits.ok()) {
-    return abstain(fits.error().message, false);
+    return abstain(refusal(report.value(), fits.error().message), false);
   }
   auto prepared = prepareReport(trace.database(), report.value(), {filter, {}});
   if (!prepared.ok()) return abstain(prepared.error().message, true);

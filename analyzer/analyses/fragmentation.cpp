@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "analyzer/analyses/out_of_memory.h"
 #include "analyzer/analyses/windows.h"
 
 namespace plumb {
@@ -70,11 +71,11 @@ std::optional<FragmentationMoment> momentOfExhaustion(const std::vector<OutOfMem
                                                       const Device* device, const IntervalSet& windows) {
   for (const OutOfMemory& event : events) {
     if (event.process != process || !windows.contains(event.time)) continue;
-    if (event.ordinal && device && *event.ordinal != device->ordinal) continue;
+    if (event.device && device && *event.device != device->id) continue;
     FragmentationMoment moment;
     moment.what = "out of memory";
     moment.time = event.time;
-    moment.message = event.message;
+    moment.message = "out of memory: " + event.what;
     return moment;
   }
   return std::nullopt;
@@ -159,31 +160,6 @@ std::string_view nameOf(ReservedSource source) {
       "segments", "the allocator's counter", "the driver: there is no pool",
       "cannot say: allocations come from a pool whose size was not recorded"};
   return kNames[static_cast<size_t>(source)];
-}
-
-Result<std::vector<OutOfMemory>> findOutOfMemory(Trace& trace) {
-  auto rows = trace.query(
-      "SELECT r.process_id, r.start_ns, n.text FROM main.range r JOIN main.string n ON n.id = r.name_id"
-      " WHERE r.domain_id = (SELECT id FROM main.string WHERE text = 'PyTorch memory') AND r.kind = 'mark'"
-      " AND EXISTS (SELECT 1 FROM main.string WHERE text = 'PyTorch memory')"  // else no range is looked at
-      " AND n.text LIKE 'out of memory:%' ORDER BY r.start_ns, r.id");
-  if (!rows.ok()) return rows.error();
-  constexpr std::string_view kOnDevice = " were free on device ";
-  std::vector<OutOfMemory> events;
-  while (rows.value().next()) {
-    OutOfMemory& event = events.emplace_back();
-    event.process = rows.value().id<ProcessId>(0);
-    event.time = rows.value().time(1);
-    event.message = rows.value().text(2);
-    const size_t at = event.message.find(kOnDevice);
-    int64_t ordinal = 0;
-    if (at == std::string::npos) continue;
-    const char* digits = event.message.data() + at + kOnDevice.size();
-    if (std::from_chars(digits, event.message.data() + event.message.size(), ordinal).ec == std::errc())
-      event.ordinal = ordinal;
-  }
-  if (const Status status = rows.value().status(); !status.ok()) return status.error();
-  return events;
 }
 
 ByteSeries liveBytes(const ProcessMemory& memory, std::optional<DeviceId> device, std::string_view space) {

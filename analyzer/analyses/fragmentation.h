@@ -34,16 +34,6 @@ struct FragmentationMoment {
   std::string message;  // of "out of memory": what was asked for, as it was recorded
 };
 
-// A time that the allocator could not serve what the program asked for, as a memory snapshot tells it.
-struct OutOfMemory {
-  ProcessId process;
-  TimePoint time;
-  std::optional<int64_t> ordinal;  // of the device, where it is said
-  std::string message;             // "out of memory: 2.00 GiB were asked for, …"
-};
-// In order of time.
-[[nodiscard]] Result<std::vector<OutOfMemory>> findOutOfMemory(Trace& trace);
-
 struct DeviceFragmentation {
   ProcessId process;
   std::optional<int64_t> rank;

@@ -9,6 +9,7 @@
 
 #include "analyzer/analyses/memory_history.h"
 #include "analyzer/analyses/memory_inference.h"
+#include "analyzer/analyses/memory_places.h"
 #include "analyzer/analyses/windows.h"
 
 namespace plumb {
@@ -43,14 +44,17 @@ std::vector<LiveMemory> liveIn(Trace& trace, const ProcessMemory& memory, const 
     if (isNew) {
       const MemoryRegion& r = memory.regions[*region];
       const bool isDeclared = r.category != MemoryCategory::Unattributed;
-      live.push_back({std::string(trace.text(r.name)), r.category, isDeclared, address, 0, r.start});
+      live.push_back({std::string(trace.text(r.name)), r.category, isDeclared, address, 0, r.start, r.end});
     }
-    live[entry->second].bytes += bytes;
+    LiveMemory& one = live[entry->second];
+    one.bytes += bytes;
+    // A region ends with the memory that it lies in.
+    if (const auto& end = memory.blocks[block].end; end && (!one.until || *end < *one.until)) one.until = end;
   });
   for (const auto& [index, bytes] : undeclared) {
     const MemoryBlock& block = memory.blocks[index];
     live.push_back({std::string(trace.text(block.place)), block.inferred, false, block.isLump ? 0 : block.address,
-                    bytes, block.start});
+                    bytes, block.start, block.end});
   }
   std::ranges::stable_sort(live, std::greater{}, &LiveMemory::bytes);
   return live;
@@ -113,7 +117,7 @@ class ProcessAnalysis {
     walkMemory(sweep, m_ids, m_window, [&](std::optional<DeviceId> id, const MemoryState& state) {
       DeviceMemory& device = m_devices[id];
       const bool isNew = device.points.empty() || device.points.back().bytes != state.bytes;
-      if (m_detail == MemoryDetail::Points && isNew) device.points.push_back(state);
+      if (m_detail != MemoryDetail::PeakOnly && isNew) device.points.push_back(state);
       if (isHigher(state, device.peak)) device.peak = state;
       const int64_t cached = state.bytes[static_cast<size_t>(MemoryCategory::Cached)];
       device.allocatedPeakBytes = std::max(device.allocatedPeakBytes, state.totalBytes - cached);
@@ -144,6 +148,8 @@ class ProcessAnalysis {
       device.process = m_memory.process;
       device.device = id;
       device.rank = m_memory.rank;
+      if (m_detail == MemoryDetail::Places && !device.hasDeclarations)
+        device.places = placesOf(m_trace, m_memory, id, device.liveAtPeak);
       if (!device.hasPool) device.reservedPeakBytes = device.peak.totalBytes;
       // Where an allocator told what it holds from the driver, that is what is reserved.
       const auto reserved = std::ranges::find(m_memory.spaces, "reserved");

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory over time by category. The total is the live allocations of space 'device'; a category is the live
 // declared regions inside them (the innermost, latest declaration counts for a byte; one that names a whole allocation
-// counts from the allocation on); what no region covers is 'unattributed', which is also told apart by the category that
-// its lifetime suggests (memory_inference.h); declared and inferred bytes are never added up. Pinned and other spaces are counted apart and never belong to the peak;
-// 'reserved' is what a caching allocator holds from the driver. A filter keeps the moments in the host windows of its
-// processes, the state at their starts included.
+// counts from the allocation on); what no region covers is 'unattributed', which is also told apart by the category
+// that its lifetime suggests (memory_inference.h); declared and inferred bytes are never added up. Pinned and other
+// spaces are counted apart and never belong to the peak; 'reserved' is what a caching allocator holds from the driver.
+// A filter keeps the moments in the host windows of its processes, the state at their starts included.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/trace/filter.h"
@@ -57,6 +58,16 @@ struct LiveMemory {
   uint64_t address = 0;
   int64_t bytes = 0;
   TimePoint since;
+  std::optional<TimePoint> until;
+};
+
+// What a place in the program held over time.
+struct PlaceMemory {
+  std::string name;
+  int64_t bytesAtPeak = 0;
+  std::vector<std::pair<TimePoint, int64_t>> history;  // what it holds from each time on
+
+  [[nodiscard]] int64_t bytesAt(TimePoint time) const;
 };
 
 struct SpacePeak {
@@ -75,6 +86,7 @@ struct DeviceMemory {
   // after its allocation.
   MemoryState peak;
   std::vector<LiveMemory> liveAtPeak;  // largest first; sums to the peak
+  std::vector<PlaceMemory> places;     // only with Places, where nothing is declared; memory_places.h
   int64_t allocationCount = 0;
   bool hasPool = false;  // stream-ordered allocations: what their pool reserves beyond them was not recorded
   bool hasDeclarations = false;
@@ -94,7 +106,7 @@ struct MemoryAnalysis {
   int64_t regionsOutsideAllocations = 0;  // declared, but in no recorded device allocation: not counted
 };
 
-enum class MemoryDetail : uint8_t { PeakOnly, Points };
+enum class MemoryDetail : uint8_t { PeakOnly, Points, Places };
 [[nodiscard]] Result<MemoryAnalysis> analyzeMemory(Trace& trace, const Filter& filter = {},
                                                    MemoryDetail detail = MemoryDetail::Points);
 

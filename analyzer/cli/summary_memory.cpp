@@ -8,6 +8,7 @@
 
 #include "analyzer/analyses/fragmentation.h"
 #include "analyzer/analyses/memory.h"
+#include "analyzer/analyses/out_of_memory.h"
 #include "analyzer/cli/empty_reason.h"
 #include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
@@ -162,13 +163,6 @@ void explain(Page& page, const std::vector<DeviceMemory>& devices) {
   }
 }
 
-// Live bytes at a moment; none: not known.
-std::optional<int64_t> liveAt(const DeviceMemory& device, TimePoint time) {
-  const auto after = std::ranges::upper_bound(device.points, time, {}, &MemoryPoint::time);
-  if (after == device.points.begin()) return std::nullopt;
-  return std::prev(after)->totalBytes;
-}
-
 }  // namespace
 
 Status writeMemory(Page& page, Trace& trace) {
@@ -194,27 +188,25 @@ Status writeMemory(Page& page, Trace& trace) {
 }
 
 Status writeOutOfMemory(Page& page, Trace& trace) {
-  auto found = findOutOfMemory(trace);
-  if (!found.ok()) return found.error();
-  const std::vector<OutOfMemory>& events = found.value();
-  if (events.empty()) return Unit{};
-  auto memory = analyzeMemory(trace);
+  const auto moments = findOutOfMemory(trace);
+  if (!moments.ok()) return moments.error();
+  if (moments.value().empty()) return Unit{};
+  const auto memory = analyzeMemory(trace);
   if (!memory.ok()) return memory.error();
   page.heading("Out of memory");
   constexpr size_t kMost = 3;
-  for (size_t i = 0; i < std::min(events.size(), kMost); ++i) {
-    const OutOfMemory& event = events[i];
-    std::string text = fmt::format("At {}, {}", formatDuration(event.time - TimePoint()), escaped(event.message));
-    for (const DeviceMemory& device : memory.value().devices) {
-      if (device.process != event.process) continue;
-      if (const auto live = liveAt(device, event.time)) text += fmt::format("; {} were live", bytesText(*live));
-    }
+  for (size_t i = 0; i < std::min(moments.value().size(), kMost); ++i) {
+    const OutOfMemory& moment = moments.value()[i];
+    std::string text =
+        fmt::format("At {}, out of memory: {}", formatDuration(moment.time - TimePoint()), escaped(moment.what));
+    for (const int64_t bytes : liveAt(moment, memory.value().devices))
+      text += fmt::format("; {} were live", bytesText(bytes));
     page.paragraph(text + ".");
   }
-  if (events.size() > kMost) page.line(fmt::format("and {} more times", events.size() - kMost));
-  const int64_t first = (events.front().time - TimePoint()).ns();
+  if (moments.value().size() > kMost) page.line(fmt::format("and {} more times", moments.value().size() - kMost));
+  const int64_t first = (moments.value().front().time - TimePoint()).ns();
   page.line(fmt::format("What was live{}: plumb report memory_peak FILE --from {} --to {}",
-                        events.size() > 1 ? " the first time" : " then", first, first + 1));
+                        moments.value().size() > 1 ? " the first time" : " then", first, first + 1));
   page.line("Held and not used: plumb report fragmentation FILE");
   return Unit{};
 }

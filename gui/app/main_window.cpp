@@ -104,6 +104,7 @@ QWidget* MainWindow::buildNote() {
   m_noteLabel->setWordWrap(true);
   m_noteLabel->setTextInteractionFlags(Qt::TextSelectableByMouse);
   m_showStuck = new QPushButton(tr("Stuck collectives"), m_note);
+  m_showMemory = new QPushButton(tr("Memory"), m_note);
   auto* close = new QToolButton(m_note);
   close->setText(QStringLiteral("×"));
   close->setToolTip(tr("Hide this note"));
@@ -112,8 +113,10 @@ QWidget* MainWindow::buildNote() {
   layout->setContentsMargins(10, 4, 6, 4);
   layout->addWidget(m_noteLabel, 1);
   layout->addWidget(m_showStuck);
+  layout->addWidget(m_showMemory);
   layout->addWidget(close);
   connect(m_showStuck, &QPushButton::clicked, this, [this] { m_tabs->setCurrentWidget(m_collectivesPage); });
+  connect(m_showMemory, &QPushButton::clicked, this, [this] { m_tabs->setCurrentWidget(m_memoryPage); });
   connect(close, &QToolButton::clicked, m_note, &QWidget::hide);
   m_note->hide();
   return m_note;
@@ -315,10 +318,12 @@ void MainWindow::present(std::shared_ptr<const TraceData> trace) {
   const bool isMemoryAlone =
       m_data->timeline->sliceCount <= 1 &&
       std::ranges::any_of(m_data->memory.devices, [](const auto& memory) { return !memory.points.empty(); });
-  if (isMoreOfTheSame && !isMemoryAlone)
+  if (isMoreOfTheSame && !isMemoryAlone) {
     m_state.setLimits(wholeSpan(*m_data));
-  else
+    m_noteLabel->setText(runEndNote(*m_data));  // which may know more by now
+  } else {
     showFirst(*m_data);
+  }
   showFacts(*m_data);
   if (isMemoryAlone) m_tabs->setCurrentWidget(m_memoryPage);
 }
@@ -335,6 +340,7 @@ void MainWindow::showFirst(const TraceData& trace) {
   m_noteLabel->setText(runEndNote(trace));
   m_note->setVisible(!m_noteLabel->text().isEmpty());
   m_showStuck->setVisible(!trace.stuck.collectives.empty());
+  m_showMemory->setVisible(!trace.outOfMemory.empty());
 }
 
 void MainWindow::showFacts(const TraceData& trace) {

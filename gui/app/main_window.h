@@ -94,6 +94,7 @@ class MainWindow : public QMainWindow {
   QFrame* m_note = nullptr;
   QLabel* m_noteLabel = nullptr;
   QPushButton* m_showStuck = nullptr;
+  QPushButton* m_showMemory = nullptr;
   QLabel* m_measureLabel = nullptr;
   QProgressBar* m_progress = nullptr;
   QPushButton* m_cancel = nullptr;

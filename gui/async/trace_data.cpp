@@ -36,6 +36,9 @@ Status addTimeline(Trace& trace, TraceData& data, const timeline::Progress& prog
     else
       data.stuckProblem = open.error().message;
   }
+  auto outOfMemory = findOutOfMemory(trace);
+  if (!outOfMemory.ok()) return outOfMemory.error();
+  data.outOfMemory = std::move(outOfMemory.value());
   timeline::showOpenCollectives(loaded.value(), data.open);
   data.legend = legendOf(loaded.value());
   data.timeline = std::make_shared<const timeline::Timeline>(std::move(loaded.value()));
@@ -77,7 +80,7 @@ Result<std::shared_ptr<const TraceData>> loadTraceData(const std::string& path, 
   }
   if (parts.memory) {
     if (!report(0.7, "reading memory")) return cancelled;
-    auto memory = analyzeMemory(trace);
+    auto memory = analyzeMemory(trace, {}, MemoryDetail::Places);
     if (memory.ok())
       data->memory = std::move(memory.value());
     else

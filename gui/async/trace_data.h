@@ -12,6 +12,7 @@
 #include "analyzer/analyses/contents.h"
 #include "analyzer/analyses/memory.h"
 #include "analyzer/analyses/open_collectives.h"
+#include "analyzer/analyses/out_of_memory.h"
 #include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/stuck_collectives.h"
@@ -31,6 +32,7 @@ struct TraceData {
   std::vector<LegendEntry> legend;
   StuckAnalysis stuck;               // what the run hangs in
   std::vector<OpenCollective> open;  // and the records of it
+  std::vector<OutOfMemory> outOfMemory;
   MemoryAnalysis memory;
   std::vector<DeviceRoofline> rooflines;
   std::vector<DeviceBreakdown> breakdowns;

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <memory>
-
-#include "gui/charts/memory_places.h"
+#include <limits>
 
 namespace plumb::gui {
 namespace {
@@ -109,21 +107,17 @@ struct Band {
 
 std::vector<Band> bandsOf(const MemoryScene& scene) {
   std::vector<Band> bands;
-  if (const auto places = MemoryPlaces::of(*scene.memory)) {
-    const auto shared = std::make_shared<const MemoryPlaces>(*places);
-    const size_t count = shared->places().size();
-    for (size_t i = 0; i < count; ++i) {
-      bands.push_back({toText(shared->places()[i].name), scene.theme.series(i), [shared, i](const MemoryPoint& point) {
-                         return static_cast<double>(shared->bytesAt(i, static_cast<double>(point.time.ns())));
+  if (const auto& places = scene.memory->places; !places.empty()) {
+    for (size_t i = 0; i < places.size(); ++i) {
+      bands.push_back({toText(places[i].name), scene.theme.series(i), [&place = places[i]](const MemoryPoint& point) {
+                         return static_cast<double>(place.bytesAt(point.time));
                        }});
     }
-    bands.push_back({QStringLiteral("others, or freed"),
-                     scene.theme.memoryCategory(nameOf(MemoryCategory::Unattributed)),
-                     [shared, count](const MemoryPoint& point) {
-                       auto bytes = static_cast<double>(point.totalBytes);
-                       for (size_t i = 0; i < count; ++i)
-                         bytes -= static_cast<double>(shared->bytesAt(i, static_cast<double>(point.time.ns())));
-                       return std::max(bytes, 0.0);
+    bands.push_back({QStringLiteral("others"), scene.theme.memoryCategory(nameOf(MemoryCategory::Unattributed)),
+                     [&places](const MemoryPoint& point) {
+                       int64_t bytes = point.totalBytes;
+                       for (const PlaceMemory& place : places) bytes -= place.bytesAt(point.time);
+                       return static_cast<double>(std::max<int64_t>(bytes, 0));
                      }});
     return bands;
   }
@@ -144,7 +138,8 @@ void paintStack(QPainter& painter, const MemoryScene& scene, const std::vector<B
     double bottom = plot.bottom();
     double sum = 0;
     for (const Band& band : bands) {
-      const double bytes = band.bytes(*columns[x]);
+      // Regions in each other could add up to more.
+      const double bytes = std::min(band.bytes(*columns[x]), static_cast<double>(columns[x]->totalBytes) - sum);
       if (bytes <= 0) continue;
       sum += bytes;
       const double top = toY(scene, sum);
@@ -196,6 +191,29 @@ void paintPeak(QPainter& painter, const MemoryScene& scene) {
   else if (scene.axis == MemoryAxis::kEvents)
     text += QStringLiteral(" at %1").arg(scene.placeOf(static_cast<double>(peak.time.ns()), 1));
   paintTag(painter, scene, QPointF(x, toY(scene, static_cast<double>(peak.totalBytes))), text, scene.theme.marker);
+}
+
+// Lines with a word beside the first of them; later ones of a loop that tries again stand close together.
+void paintOutOfMemory(QPainter& painter, const MemoryScene& scene) {
+  const QRectF plot = scene.plot();
+  double previous = -std::numeric_limits<double>::max();
+  const QFontMetricsF metrics(painter.font());
+  for (const double ns : scene.outOfMemoryNs) {
+    double x = plot.left() + scene.scale().toPixel(ns);
+    if (x < plot.left() - 1 || x > plot.right() + 1) continue;
+    x = std::clamp(x, plot.left() + 1, plot.right() - 1);  // often the last event
+    painter.setPen(QPen(scene.theme.marker, 2));
+    painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
+    const QString text = QStringLiteral("out of memory at %1").arg(scene.placeOf(ns, scene.scale().nsPerPixel()));
+    const double width = metrics.horizontalAdvance(text) + 12;
+    const bool isLeft = x + width > plot.right();
+    if (x - previous < width) continue;
+    previous = x;
+    const QRectF box(isLeft ? x - width : x, plot.center().y(), width, metrics.height() + 4);
+    painter.fillRect(box, scene.theme.marker);
+    painter.setPen(textOn(scene.theme.marker));
+    painter.drawText(box, Qt::AlignCenter, text);
+  }
 }
 
 // Category or place, value at the peak or at the hovered instant.
@@ -397,6 +415,7 @@ void paintMemory(QPainter& painter, const MemoryScene& scene) {
   painter.setPen(scene.theme.grid.darker(130));
   painter.drawLine(plot.bottomLeft(), plot.bottomRight());
   painter.drawLine(plot.topLeft(), plot.bottomLeft());
+  paintOutOfMemory(painter, scene);
   paintPeak(painter, scene);
   if (scene.withLegend) paintLegend(painter, scene, bands);
 }

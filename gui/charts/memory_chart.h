@@ -34,7 +34,8 @@ struct MemoryScene {
   Theme theme = Theme::light();
   std::optional<double> hoverNs;  // reads the values of that instant
   std::optional<TimeSpan> measured;
-  bool withLegend = true;  // false: the panel to the right has it
+  std::vector<double> outOfMemoryNs;  // when the program asked for more than there was
+  bool withLegend = true;             // false: the panel to the right has it
 
   [[nodiscard]] QRectF plot() const;
   [[nodiscard]] TimeScale scale() const { return {span, plot().width()}; }

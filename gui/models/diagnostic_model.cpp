@@ -14,7 +14,9 @@ void DiagnosticModel::setDiagnostics(std::vector<Diagnostic> diagnostics, const 
   beginResetModel();
   m_rows.clear();
   for (Diagnostic& diagnostic : diagnostics) {
-    QString process = tr("recorder");
+    // Without a process: the recorder's, or of a file as a whole that it did not make.
+    const bool isOfFile = diagnostic.lane == "import" || diagnostic.lane == "nsight" || diagnostic.lane == "merge";
+    QString process = isOfFile ? tr("whole file") : tr("recorder");
     for (const Process& candidate : processes) {
       if (diagnostic.process == candidate.id) process = QString::fromStdString(candidate.label());
     }

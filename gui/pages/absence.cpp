@@ -5,6 +5,8 @@
 #include <QStringList>
 #include <algorithm>
 
+#include "analyzer/cli/text.h"
+#include "gui/pages/scenes.h"
 #include "gui/timeline/timeline_painter.h"
 
 namespace plumb::gui {
@@ -21,6 +23,19 @@ QString said(const TraceData& data, const char* lane) {
     }
   }
   return {};
+}
+
+// The first is told; a program that catches the error often tries again.
+QString outOfMemoryText(const TraceData& data) {
+  const OutOfMemory& first = data.outOfMemory.front();
+  MemoryScene axis;
+  if (!hasTimes(data, first.process)) axis.axis = MemoryAxis::kEvents;
+  const QString when = axis.placeOf(static_cast<double>(first.time.ns()), 1e6);
+  QString text = tr("Out of memory at %1: %2").arg(when, toQString(cli::escaped(first.what)));
+  for (const int64_t bytes : liveAt(first, data.memory.devices))
+    text += tr("; %1 were live").arg(toQString(cli::formatBytes(static_cast<double>(bytes))));
+  if (data.outOfMemory.size() > 1) text += tr(" (the first of %1 times)").arg(data.outOfMemory.size());
+  return text + tr(". What was live: page Memory.");
 }
 
 QString holds(const TraceData& data) {
@@ -82,6 +97,7 @@ QString stuckSentence(const TraceData& data) {
 QString runEndNote(const TraceData& data) {
   QStringList parts;
   if (!data.stuck.collectives.empty()) parts << stuckSentence(data);
+  if (!data.outOfMemory.empty()) parts << outOfMemoryText(data);
   QStringList lost;
   for (const plumb::Process& process : data.processes) {
     if (process.ended == "lost") lost << toQString(process.label());

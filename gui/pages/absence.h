@@ -18,8 +18,8 @@ namespace plumb::gui {
 // What hangs, in one sentence; that nothing does, or why that cannot be said.
 [[nodiscard]] QString stuckSentence(const TraceData& data);
 
-// That the run or its recording did not end as it should: ranks that were killed, a hang, an open file; "" when all
-// is well.
+// That the run or its recording did not end as it should: ranks that were killed, a hang, too little memory, an open
+// file; "" when all is well.
 [[nodiscard]] QString runEndNote(const TraceData& data);
 
 }  // namespace plumb::gui

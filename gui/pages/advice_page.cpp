@@ -224,6 +224,16 @@ void AdvicePage::showEvent(QShowEvent* event) {
   compute();
 }
 
+void AdvicePage::focusInEvent(QFocusEvent* event) {
+  QWidget::focusInEvent(event);
+  giveFocusToTable();
+}
+
+// While the rules are applied there is no table yet; the page keeps the focus until then.
+void AdvicePage::giveFocusToTable() {
+  if (m_table->view().isVisible()) m_table->view().setFocus();
+}
+
 void AdvicePage::compute() {
   if (!m_isWanted) return;
   m_isWanted = false;
@@ -251,6 +261,7 @@ void AdvicePage::present(Result<Advice> result) {
   m_others->setHtml(otherRulesAsHtml(*m_advice));
   fillTable();
   if (!m_rows.empty()) choose(0);
+  if (hasFocus()) giveFocusToTable();
   emit ready();
 }
 

@@ -54,6 +54,7 @@ class AdvicePage : public QWidget {
 
  protected:
   void showEvent(QShowEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
 
  private:
   [[nodiscard]] QHBoxLayout* makeBar();
@@ -64,6 +65,7 @@ class AdvicePage : public QWidget {
   void nameSpan();
   void invalidate();
   void compute();
+  void giveFocusToTable();
   void present(Result<Advice> result);
   void fillTable();
   void showDetails();

@@ -46,6 +46,9 @@ MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
     scene.title += QStringLiteral(" · capacity %1").arg(formatBytes(static_cast<double>(device->memoryBytes)));
   }
   if (!memory.hasDeclarations) scene.title += QStringLiteral(" · the program named no memory");
+  for (const OutOfMemory& moment : data.outOfMemory) {
+    if (isOf(moment, memory)) scene.outOfMemoryNs.push_back(static_cast<double>(moment.time.ns()));
+  }
   if (!hasTimes(data, memory.process)) scene.axis = MemoryAxis::kEvents;
   for (const timeline::Step& step : data.timeline->steps) {
     if (step.processId == memory.process.value()) scene.steps.push_back(step);

@@ -145,6 +145,29 @@ TEST_F(AdviceOfARun, CanBeOfTheVisibleTimeAlone) {
   EXPECT_GT(*find("launch_bound")->gain, Duration(10 * kMs));
 }
 
+TEST_F(AdviceOfARun, IsWalkedByKeysAsSoonAsItIsThere) {
+  openTrace([](TraceBuilder& builder) { recordLaunchBound(builder); });
+  m_window.activateWindow();
+  openAdvice();
+  ASSERT_FALSE(titles().empty());
+  QTableView& table = advicePage().findings().view();
+  EXPECT_TRUE(QTest::qWaitFor([&] { return m_window.focusWidget() == &table; }));
+  m_window.run(Command::kTimelinePage);
+  m_window.run(Command::kAdvicePage);
+  EXPECT_EQ(m_window.focusWidget(), &table) << "and when the user comes back";
+}
+
+TEST_F(AdviceOfARun, OfAPartSaysWhatCannotLookAtAPart) {
+  openTrace([](TraceBuilder& builder) { recordLaunchBound(builder); });
+  openAdvice();
+  advicePage().onlyVisible().setChecked(true);
+  waitForAdvice();
+  const QString others = advicePage().otherRules().toPlainText();
+  EXPECT_TRUE(others.contains("because it cannot look at a part of the run alone (it takes no --from"))
+      << others.toStdString();
+  EXPECT_FALSE(others.contains("because The"));
+}
+
 TEST_F(AdviceOfARun, IsCopiedAsTextAndAsMarkdown) {
   openTrace([](TraceBuilder& builder) { recordLaunchBound(builder); });
   openAdvice();

@@ -48,11 +48,14 @@ TEST(DiagnosticModel, PutsErrorsFirst) {
   Process process;
   process.id = ProcessId(3);
   process.rank = 1;
-  model.setDiagnostics({info, error}, {process});
-  ASSERT_EQ(model.rowCount(), 2);
+  Diagnostic import = info;
+  import.lane = "import";
+  model.setDiagnostics({info, error, import}, {process});
+  ASSERT_EQ(model.rowCount(), 3);
   EXPECT_EQ(model.data(model.index(0, DiagnosticModel::kMessage)), "events were dropped");
   EXPECT_EQ(model.data(model.index(0, DiagnosticModel::kProcess)), "rank 1");
   EXPECT_EQ(model.data(model.index(1, DiagnosticModel::kProcess)), "recorder");
+  EXPECT_EQ(model.data(model.index(2, DiagnosticModel::kProcess)), "whole file") << "it was never recorded by us";
 }
 
 TEST(PointModel, GivesTextToReadAndNumbersToSortBy) {

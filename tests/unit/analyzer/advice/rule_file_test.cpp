@@ -175,7 +175,10 @@ TEST(RuleFile, ARuleWithoutTheParameterOfAFilterThatIsSetAbstains) {
   Advice advice = adviceWith(folder, filter);
   ASSERT_EQ(advice.findings.size(), 1u);
   EXPECT_EQ(advice.findings[0].rule, "ranked");
-  EXPECT_THAT(reasonOf(advice, "whole"), HasSubstr("takes no --rank; of the filters it takes none. (not broken)"));
+  EXPECT_THAT(
+      reasonOf(advice, "whole"),
+      HasSubstr(
+          "it cannot look at a part of the run alone (it takes no --rank; of the filters it takes none) (not broken)"));
   filter.step = 1;
   EXPECT_THAT(reasonOf(adviceWith(folder, filter), "ranked"),
               HasSubstr("takes no --step; of the filters it takes --rank"));

@@ -1,56 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "gui/charts/memory_places.h"
 #include "gui/timeline/trim.h"
 
 namespace plumb::test {
 namespace {
 
-using gui::MemoryPlaces;
 using timeline::Track;
 using timeline::TrackKind;
-
-MemoryPoint pointAt(int64_t ns, int64_t bytes) {
-  MemoryPoint point;
-  point.time = TimePoint(ns);
-  point.totalBytes = bytes;
-  return point;
-}
-LiveMemory live(const std::string& name, int64_t sinceNs, int64_t bytes) {
-  LiveMemory one;
-  one.name = name;
-  one.since = TimePoint(sinceNs);
-  one.bytes = bytes;
-  return one;
-}
-
-TEST(MemoryPlaces, SayWhoAllocatedWhatIsLiveAtThePeak) {
-  DeviceMemory memory;
-  memory.points = {pointAt(0, 10), pointAt(5, 40), pointAt(8, 45), pointAt(9, 20)};
-  static_cast<MemoryPoint&>(memory.peak) = pointAt(8, 45);
-  memory.liveAtPeak = {live("b.py:2 g", 5, 30), live("a.py:1 f", 0, 10), live("a.py:1 f", 8, 5)};
-  const auto places = MemoryPlaces::of(memory);
-  ASSERT_TRUE(places);
-  ASSERT_EQ(places->places().size(), 2u);
-  EXPECT_EQ(places->places()[0].name, "b.py:2 g") << "the largest first";
-  EXPECT_EQ(places->bytesAt(0, 4), 0);
-  EXPECT_EQ(places->bytesAt(0, 5), 30);
-  EXPECT_EQ(places->bytesAt(1, 7), 10);
-  EXPECT_EQ(places->bytesAt(1, 8), 15);
-  EXPECT_EQ(places->bytesAt(1, 9), 0) << "what was freed then is not known";
-}
-
-TEST(MemoryPlaces, AreForMemoryThatNobodyNamed) {
-  DeviceMemory memory;
-  EXPECT_FALSE(MemoryPlaces::of(memory));
-  memory.liveAtPeak = {live("", 0, 10)};
-  EXPECT_FALSE(MemoryPlaces::of(memory));
-  memory.liveAtPeak = {live("a.py:1 f", 0, 10)};
-  EXPECT_TRUE(MemoryPlaces::of(memory));
-  memory.hasDeclarations = true;
-  EXPECT_FALSE(MemoryPlaces::of(memory));
-}
 
 timeline::Lane laneOf(std::vector<std::pair<int64_t, int64_t>> spans) {
   timeline::Lane lane;
