@@ -225,5 +225,13 @@ TEST_F(Stopped, ImportingWhatIsNoTraceNextToOneThatIs) {
   EXPECT_EQ(plumb({"import", path("t.json"), "-o", path("one.sqlite"), "--rank", "-7"}).exitCode, 2);
 }
 
+TEST_F(Hostile, OnlyWhatIsNotStoredIsCalledLost) {
+  const std::string entry = R"({"record_id": 1, "pg_id": 0, "process_group": ["0", "all"], "collective_seq_id": 1,
+      "profiling_name": "nccl:all_reduce", "state": "scheduled", "time_created_ns": -1})";
+  std::ofstream(path("dump.json")) << R"({"version": "2.4", "entries": [)" << entry << ", 17, " << entry << "]}";
+  const Outcome imported = plumb({"import", path("dump.json"), "-o", path("dump.sqlite")});
+  EXPECT_THAT(imported.output, HasSubstr("3 events of 1 file, 2 stored\nLost: 1 damaged events."));
+}
+
 }  // namespace
 }  // namespace plumb::test
