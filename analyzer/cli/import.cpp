@@ -58,9 +58,9 @@ constexpr std::array<Unstored, 15> kUnstored = {{
     {"other_phase", "events of kinds that there is no table for", true},
     {"no_value", "counters without a number", true},
     {"end_without_begin", "range ends without a beginning", true},
-    {"no_time", "events without a usable time", true},
-    {"bad_duration", "events with an impossible duration", true},
     {"damaged_event", "damaged events", true},
+    {"bad_duration", "events with an impossible duration", true},
+    {"no_time", "events without a usable time", true},  // last: of memory histories it also counts stored ones
 }};
 
 // "; the other 12 are no events of their own: 10 flow arrows (…), 2 metadata entries (…)", and what is lost in a line

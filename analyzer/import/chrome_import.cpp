@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analyzer/import/chrome_processes.h"
+#include "analyzer/import/element_end.h"
 #include "analyzer/import/event_scanner.h"
 #include "analyzer/import/losses.h"
 #include "analyzer/import/tally.h"
@@ -159,6 +160,14 @@ void noteDamage(const EventScanner& scanner, const SourceContext& context, Sourc
     writeDiagnostic(context.file, process, "warning", "member_too_large", scanner.hugeMembers(), message);
     result.warnings.push_back(message);
   }
+  if (const auto place = scanner.damagedHead()) {
+    const std::string message = fmt::format(
+        "{} is damaged at byte {}, before its events: these are read from byte {}, and what the head says of rank, "
+        "devices and the time that the others count from may be lost.",
+        context.name, *place, scanner.eventsAt());
+    writeDiagnostic(context.file, process, "error", "damaged_head", 1, message);
+    result.warnings.push_back(message);
+  }
   if (scanner.bytesBehind() > 0) {
     const std::string message = fmt::format(
         "{} bytes behind the end of the trace in {} are not read; import what they are as a file of its own.",
@@ -175,8 +184,15 @@ void noteDamage(const EventScanner& scanner, const SourceContext& context, Sourc
   const auto& problem = scanner.source().problem();
   if (!problem && !scanner.isCut()) return;
   const std::string what = problem ? *problem : "its JSON ends early or is damaged behind the events";
-  const std::string message = fmt::format("{} is not complete: {}; everything up to byte {} of its JSON is here.",
-                                          context.name, what, scanner.offset());
+  // A damaged piece may have held several events.
+  const std::string kept =
+      result.damaged == 0
+          ? fmt::format("everything up to byte {} of its JSON is here", scanner.offset())
+          : fmt::format(
+                "it is read up to byte {} of its JSON, and what is damaged before that is left out: {} event{} "
+                "or more",
+                scanner.offset(), result.damaged, result.damaged == 1 ? "" : "s");
+  const std::string message = fmt::format("{} is not complete: {}; {}.", context.name, what, kept);
   writeDiagnostic(context.file, process, "error", "cut", 1, message);
   result.warnings.push_back(message);
 }
@@ -211,7 +227,9 @@ void noteBadFacts(const FileFacts& facts, const SourceContext& context, SourceRe
 bool looksLikeJson(std::string_view head, const std::string&) {
   const size_t first = head.find_first_not_of(" \t\r\n");
   const char c = first == std::string_view::npos ? '\0' : head[first];
-  return c == '{' || c == '[';
+  if (c == '{' || c == '[') return true;
+  constexpr size_t kHeadless = 1u << 16;
+  return eventArrayIn(head) || severalEventsIn(head.substr(0, kHeadless));  // its beginning is lost
 }
 
 Result<SourceResult> readChromeTrace(SourceContext& context) {
@@ -240,12 +258,12 @@ Result<SourceResult> readChromeTrace(SourceContext& context) {
   if (!result.processes.empty()) writeSaid(context.file, result.processes, context.name, facts);
   result.originNs = processes.originNs() + facts.baseNs;
   result.firstNs = processes.firstNs() + facts.baseNs;
+  result.damaged = processes.damaged();
   noteDamage(scanner, context, result);
   noteBadFacts(facts, context, result);
   processes.writeTally(context.file, context.name);
   result.events = processes.eventCount() + processes.damaged();
   result.notStored = processes.notStored();
-  result.damaged = processes.damaged();
   return result;
 }
 

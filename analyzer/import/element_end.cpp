@@ -90,6 +90,44 @@ Start startOf(std::string_view text) {
   return isEventKey(key) && isScalar ? Start::Event : Start::Object;
 }
 
+std::optional<size_t> eventArrayIn(std::string_view text) {
+  constexpr std::string_view kKey = "traceEvents\"";  // the quote before it may be what is damaged
+  for (size_t at = text.find(kKey); at != std::string_view::npos; at = text.find(kKey, at + 1)) {
+    std::string_view rest = withoutSpace(text.substr(at + kKey.size()));
+    if (rest.empty() || rest[0] != ':') continue;
+    rest = withoutSpace(rest.substr(1));
+    if (!rest.empty() && rest[0] == '[') return text.size() - rest.size() + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> severalEventsIn(std::string_view text) {
+  constexpr size_t kSeveral = 3;
+  constexpr std::string_view kPhase = "\"ph\"";
+  size_t found = 0, first = 0;
+  for (size_t at = text.find('{'); at != std::string_view::npos && found < kSeveral;) {
+    const size_t next = text.find('{', at + 1);
+    const std::string_view object = text.substr(at, next == std::string_view::npos ? next : next - at);
+    if (startOf(object) == Start::Event && object.find(kPhase) != std::string_view::npos && found++ == 0) first = at;
+    at = next;
+  }
+  return found < kSeveral ? std::nullopt : std::optional(first);
+}
+
+bool isNearlyEventKey(std::string_view key) {
+  constexpr std::string_view kKey = "traceEvents";
+  if (key.size() != kKey.size()) return false;
+  size_t different = 0;
+  for (size_t i = 0; i < kKey.size(); ++i) different += key[i] != kKey[i] ? 1 : 0;
+  return different <= 1;
+}
+
+bool isObjectOfObjects(std::string_view text) {
+  if (text.empty() || text[0] != '{') return false;
+  text = withoutSpace(text.substr(1));
+  return !text.empty() && text[0] == '{';
+}
+
 bool isArrayEnd(std::string_view text, bool isBareArray, bool isAll) {
   text = withoutSpace(text.substr(1));
   if (isBareArray) return text.empty() && isAll;

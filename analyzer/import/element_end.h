@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace plumb::import {
@@ -31,6 +32,16 @@ enum class Start : uint8_t {
 };
 // What text, at a '{', is the start of. 256 bytes are enough.
 [[nodiscard]] Start startOf(std::string_view text);
+
+// What tells the events when the data before them is damaged.
+// The place behind the first `"traceEvents": [` in text.
+[[nodiscard]] std::optional<size_t> eventArrayIn(std::string_view text);
+// The place of the first event when text holds several objects that cannot be anything else.
+[[nodiscard]] std::optional<size_t> severalEventsIn(std::string_view text);
+// "traceEvents" with at most one wrong character.
+[[nodiscard]] bool isNearlyEventKey(std::string_view key);
+// Text begins with "{ {", as an array does whose bracket is damaged.
+[[nodiscard]] bool isObjectOfObjects(std::string_view text);
 
 // Whether the ']' that text begins with can only be the end of the event array: what follows it is the end of the
 // data, the root's end and then the end of the data, or a member that profilers write beside the events. isAll: text

@@ -20,6 +20,8 @@ constexpr uint64_t kMostMembers = 1000;
 constexpr size_t kAhead = 256;  // for the first key of an event
 // Of closing brackets in a row, where none is expected.
 constexpr size_t kLongestRun = 1u << 16;
+// How far behind a damaged head its events are looked for when nothing names their array.
+constexpr size_t kHeadless = 1u << 16;
 
 bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -145,7 +147,11 @@ ScannedItem EventScanner::next() {
   if (m_state == State::Root) {
     const auto first = skipSpace();
     if (!first) return end(true);
-    if (*first != '{' && *first != '[') return end(true);
+    if (*first != '{' && *first != '[') {
+      m_memberAt = offset();
+      return endOrEvents(true);
+    }
+    if (*first == '{' && severalEventsIn(ahead(kHeadless)) == size_t{0}) return takeArray(offset());  // no root
     m_bareArray = *first == '[';
     m_hasEvents = m_bareArray;
     m_state = m_bareArray ? State::Events : State::Members;
@@ -154,6 +160,47 @@ ScannedItem EventScanner::next() {
   if (m_state == State::Events) return nextEvent();
   if (m_state == State::Members) return nextMember();
   return {ScannedItem::Kind::End, {}, {}, offset(), nullptr};
+}
+
+ScannedItem EventScanner::takeArray(uint64_t damagedAt) {
+  m_damagedHead = damagedAt;
+  m_eventsAt = offset();
+  m_hasEvents = true;
+  m_state = State::Events;
+  return nextEvent();
+}
+
+// Whether the value at the current byte has taken the events with it, because a quote or bracket in it is damaged.
+bool EventScanner::hidesEvents(size_t length) {
+  const std::string_view text = std::string_view(m_buffer).substr(m_at, length);
+  if (m_hasEvents || !eventArrayIn(text)) return false;
+  JsonReader reader(text);
+  JsonValue value;
+  return !reader.value(value, 0) || reader.at() != text.data() + text.size();
+}
+
+// Goes from the member at hand, which is damaged, to the events behind it: to their array, or, when the data begins
+// behind that, to the first of them.
+bool EventScanner::findEvents() {
+  m_at = static_cast<size_t>(std::max(m_memberAt, m_base) - m_base);
+  const auto first = severalEventsIn(ahead(kHeadless));
+  std::optional<size_t> array;
+  for (size_t size = kHeadless; !array; size *= 4) {
+    const std::string_view text = ahead(std::min(size, kLargestEvent));
+    array = eventArrayIn(text);
+    if (text.size() < size || size >= kLargestEvent) break;
+  }
+  if (!array && !first) return false;
+  m_at += first ? std::min(*first, array.value_or(*first)) : *array;
+  return true;
+}
+
+ScannedItem EventScanner::endOrEvents(bool cut) {
+  if (m_hasEvents) return end(cut);
+  const uint64_t damagedAt = offset();
+  if (findEvents()) return takeArray(damagedAt);
+  m_at = static_cast<size_t>(damagedAt - m_base);
+  return end(cut);
 }
 
 ScannedItem EventScanner::nextMember() {
@@ -169,37 +216,43 @@ std::optional<ScannedItem> EventScanner::tryMember() {
     ++m_at;
     c = skipSpace();
   }
+  m_memberAt = offset();
   if (c && *c == '}') {
     ++m_at;
-    return end(false);
+    return endOrEvents(false);
   }
   if (c && *c == ']' && m_hasEvents) {  // one too many behind the events
     m_itemStart = m_at;
     return ScannedItem{ScannedItem::Kind::Event, {}, std::string_view(m_buffer).substr(m_at, 1), offset(), nullptr};
   }
-  if (!c || *c != '"') return end(true);
+  if (!c || *c != '"') return endOrEvents(true);
   const auto keyLength = valueLength();
-  if (!keyLength) return end(true);
+  if (!keyLength) return endOrEvents(true);
   m_key = m_buffer.substr(m_at + 1, *keyLength - 2);
   m_at += *keyLength;
   c = skipSpace();
-  if (!c || *c != ':') return end(true);
+  if (!c || *c != ':') return endOrEvents(true);
   ++m_at;
   c = skipSpace();
-  if (!c) return end(true);
+  if (!c) return endOrEvents(true);
   if (m_key == "traceEvents" && *c == '[') {
     ++m_at;
     m_hasEvents = true;
     m_state = State::Events;
     return nextEvent();
   }
+  if (!m_hasEvents && isNearlyEventKey(m_key) && (*c == '[' || isObjectOfObjects(ahead()))) {
+    ++m_at;
+    return takeArray(m_memberAt);
+  }
   const uint64_t valueAt = offset();
   const auto length = valueLength();
+  if (hidesEvents(length.value_or(kLargestEvent))) return endOrEvents(true);
   if (!length && m_buffer.size() - m_at > kLargestEvent) {
     if (m_hugeMembers++ == 0) m_firstHugeMember = valueAt;
-    return passValue() ? std::nullopt : std::optional(end(true));
+    return passValue() ? std::nullopt : std::optional(endOrEvents(true));
   }
-  if (!length || *length == 0) return end(true);
+  if (!length || *length == 0) return endOrEvents(true);
   const size_t start = m_at;
   m_at += *length;
   return ScannedItem{ScannedItem::Kind::Member, m_key, std::string_view(m_buffer).substr(start, *length),

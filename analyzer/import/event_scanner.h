@@ -53,6 +53,9 @@ class EventScanner {
   [[nodiscard]] uint64_t bytesBehind() const noexcept { return m_bytesBehind; }
   [[nodiscard]] bool hasEventArray() const noexcept { return m_hasEvents; }
   [[nodiscard]] uint64_t offset() const noexcept { return m_base + m_at; }
+  // After End. Where the data before the events is damaged, which are then found by what they look like.
+  [[nodiscard]] std::optional<uint64_t> damagedHead() const noexcept { return m_damagedHead; }
+  [[nodiscard]] uint64_t eventsAt() const noexcept { return m_eventsAt; }
   // Members beside traceEvents that were passed over because they are larger than any real one.
   [[nodiscard]] uint64_t hugeMembers() const noexcept { return m_hugeMembers; }
   [[nodiscard]] uint64_t firstHugeMember() const noexcept { return m_firstHugeMember; }
@@ -73,6 +76,10 @@ class EventScanner {
   [[nodiscard]] ScannedItem nextMember();
   [[nodiscard]] std::optional<ScannedItem> tryMember();  // none: it was passed over
   [[nodiscard]] ScannedItem nextEvent();
+  [[nodiscard]] ScannedItem takeArray(uint64_t damagedAt);
+  [[nodiscard]] bool hidesEvents(size_t length);
+  [[nodiscard]] bool findEvents();
+  [[nodiscard]] ScannedItem endOrEvents(bool cut);
   [[nodiscard]] bool readEvent();
   [[nodiscard]] ScannedItem end(bool cut);
   [[nodiscard]] ScannedItem endOfData();
@@ -106,6 +113,9 @@ class EventScanner {
   char m_last = '\0';       // before the current byte, blanks left out
   uint64_t m_hugeMembers = 0, m_firstHugeMember = 0;
   uint64_t m_bytesBehind = 0;
+  uint64_t m_memberAt = 0;  // offset of the member at hand
+  std::optional<uint64_t> m_damagedHead;
+  uint64_t m_eventsAt = 0;
   std::string m_key;
   ChromeEvent m_event;
 };

@@ -27,7 +27,7 @@ constexpr LossReason kDamagedEntry = {
 constexpr LossReason kRepeated = {
     false, true, "error", "repeated",
     "{0} entries of {1} are references to ones that came before; they are counted once; the first at byte {2}."};
-constexpr LossReason kNoTime = {true, false, "warning", "no_time",
+constexpr LossReason kNoTime = {true, false, "warning", "bad_time",
                                 "{0} entries of {1} have no usable time; they are stored at its beginning."};
 constexpr LossReason kStatusWithoutGroup = {
     false, false, "info", "status_without_group",

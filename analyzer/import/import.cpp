@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <regex>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -101,7 +102,9 @@ class Import {
 
   [[nodiscard]] Result<ImportResult> run() {
     for (size_t i = 0; i < m_options.files.size(); ++i) {
+      const size_t before = m_sources.size();
       if (const Status read = readFile(i); !read.ok()) return read.error();
+      if (m_sources.size() == before) m_notRead.insert(i);
     }
     if (m_sources.empty()) return m_leftOut.front().error;
     for (const LeftOut& file : m_leftOut) {
@@ -212,12 +215,18 @@ class Import {
     return Unit{};
   }
 
+  // Whether two equal files are of two ranks by their names, which say nothing when the trace itself tells its rank.
+  [[nodiscard]] static bool areTwoRanks(const std::string& path, const std::string& other, std::string_view head) {
+    const auto rank = rankInName(path), otherRank = rankInName(other);
+    return rank && otherRank && *rank != *otherRank && head.find("\"distributedInfo\"") == std::string_view::npos;
+  }
+
   // The file before this one that holds the same, unless the user or their names say that they are two ranks.
   [[nodiscard]] const std::string* sameBefore(const std::string& path, std::string_view head) {
     if (!m_options.ranks.empty()) return nullptr;
     std::vector<const std::string*>& alike = m_byHead[std::hash<std::string_view>()(head)];
     for (const std::string* other : alike) {
-      if (rankInName(path) != rankInName(*other)) continue;
+      if (areTwoRanks(path, *other, head)) continue;
       if (holdSameData(*other, path)) return other;
     }
     alike.push_back(&path);
@@ -256,8 +265,8 @@ class Import {
   }
 
   void compareFiles() {
-    if (m_options.ranks.empty()) return;  // left out
     for (const auto& [later, first] : equalFiles(m_options.files)) {
+      if (m_notRead.count(later) > 0) continue;
       warn(std::nullopt, "file_repeated", 1,
            fmt::format("{} and {} hold the same bytes: what they tell is in the trace twice.", m_options.files[first],
                        m_options.files[later]));
@@ -331,6 +340,7 @@ class Import {
   TraceFile m_file;
   std::vector<Source> m_sources;
   std::vector<LeftOut> m_leftOut;
+  std::set<size_t> m_notRead;                                            // of the files, by their place
   std::unordered_map<size_t, std::vector<const std::string*>> m_byHead;  // paths by the hash of their first bytes
   ImportResult m_result;
 };

@@ -106,6 +106,45 @@ std::string_view lastComponent(std::string_view name) {
   return component.empty() ? name : component;
 }
 
+bool hasOuterSpace(std::string_view name) noexcept {
+  for (size_t i = 0; i < name.size();) {
+    if (name[i] == ' ') return true;
+    i = std::string_view("<({[").find(name[i]) != std::string_view::npos ? skipBrackets(name, i) : i + 1;
+  }
+  return false;
+}
+
+// Without " [clone .kd]", which is no part of the function's name.
+std::string_view withoutClones(std::string_view name) noexcept {
+  while (name.ends_with(']')) {
+    const size_t clone = name.rfind(" [clone ");
+    if (clone == std::string_view::npos || clone == 0 || name.find(']', clone) != name.size() - 1) break;
+    name = name.substr(0, clone);
+  }
+  return name;
+}
+
+// Whether the text ends in a parameter list, maybe with qualifiers behind it. "attention (causal)" has none.
+bool endsInParameters(std::string_view name) noexcept {
+  for (const std::string_view qualifier : {" const", " volatile", "&", "&", " "}) {
+    if (name.ends_with(qualifier)) name.remove_suffix(qualifier.size());
+  }
+  if (!name.ends_with(')')) return false;
+  size_t depth = 0;
+  for (size_t i = name.size(); i-- > 0;) {
+    if (name[i] == ')') ++depth;
+    if (name[i] == '(' && --depth == 0) return i > 0 && name[i - 1] != ' ';
+  }
+  return false;
+}
+
+// Whether a blank in the name ends a return type, rather than being a part of what a person called the kernel:
+// "fused attention fwd", "op: add". A signature may be cut, and is then told by its beginning.
+bool isFunction(std::string_view name) noexcept {
+  constexpr std::string_view kVoid = "void ";
+  return endsInParameters(name) || !hasOuterSpace(startsWith(name, kVoid) ? name.substr(kVoid.size()) : name);
+}
+
 // True for entry points of template libraries that only their template argument tells apart: cutlass::Kernel2 (also of
 // cutlass__5x_cudnn and other copies), ck_tile::kentry.
 bool isEntryPoint(std::string_view scope, std::string_view component) noexcept {
@@ -160,7 +199,9 @@ std::string demangle(const std::string& mangled) {
   return name.empty() ? mangled : name;
 }
 
-std::string shortKernelName(std::string_view name) {
+std::string shortKernelName(std::string_view demangled) {
+  const std::string_view name = withoutClones(demangled);
+  if (!isFunction(name)) return std::string(demangled);
   const std::string_view component = lastComponent(name);
   const std::string_view telling = tellingArgument(name, component);
   return std::string(telling.empty() ? component : telling);

@@ -14,7 +14,8 @@ namespace plumb::schema {
 //   operator()
 // Of the entry points of CUTLASS and ck_tile, which many kernels share, the template argument that tells them apart:
 //   void cutlass::Kernel2<cutlass_80_tensorop_gemm>(Params) -> cutlass_80_tensorop_gemm
-// A name that does not look like a C++ function is returned as it is. Never empty unless the name is.
+// A name that does not look like a C++ function ("fused attention fwd") is returned as it is. Never empty unless the
+// name is.
 [[nodiscard]] std::string shortKernelName(std::string_view demangled);
 
 }  // namespace plumb::schema

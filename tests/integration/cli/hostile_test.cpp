@@ -252,5 +252,13 @@ TEST_F(Hostile, ATimeoutIsANumberOfSeconds) {
   EXPECT_EQ(plumb({"advise", sample(), "--timeout", "2.5"}).exitCode, 0);
 }
 
+TEST_F(Hostile, OnlyWhatIsNotStoredIsCalledLost) {
+  const std::string entry = R"({"record_id": 1, "pg_id": 0, "process_group": ["0", "all"], "collective_seq_id": 1,
+      "profiling_name": "nccl:all_reduce", "state": "scheduled", "time_created_ns": -1})";
+  std::ofstream(path("dump.json")) << R"({"version": "2.4", "entries": [)" << entry << ", 17, " << entry << "]}";
+  const Outcome imported = plumb({"import", path("dump.json"), "-o", path("dump.sqlite")});
+  EXPECT_THAT(imported.output, HasSubstr("3 events of 1 file, 2 stored\nLost: 1 damaged events."));
+}
+
 }  // namespace
 }  // namespace plumb::test

@@ -53,6 +53,62 @@ TEST_F(Salvage, AFileOfBracketsIsReadInOneGo) {
   EXPECT_GE(m_result.damaged, 1u);
 }
 
+// ---- damage before the events ---------------------------------------------------------------------------------------
+
+const std::string kHead =
+    "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [\n    {\n      \"id\": 0, \"name\": \"GPU\", "
+    "\"totalGlobalMem\": 85, \"major\": 9\n    },\n    {\n      \"id\": 1, \"name\": \"GPU\"\n    }\n  ],\n"
+    "  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3},\n";
+
+std::string behind(const std::string& head) {
+  return head + "\"traceEvents\": [\n" + kFirst + ",\n" + kernelEvent("second", "15", "1", 3) + ",\n" + kLast + "\n]}";
+}
+
+TEST_F(Salvage, AMissingQuoteInTheHeadCostsTheHead) {
+  std::string head = kHead;
+  head.erase(head.find("\": 85"), 1);
+  const Database& db = imported(behind(head));
+  EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 3);
+  EXPECT_THAT(messageOf(db, "damaged_head"), HasSubstr("rank, devices"));
+  EXPECT_THAT(m_result.warnings, testing::Contains(HasSubstr("is damaged at byte " + std::to_string(head.find('[')))));
+}
+
+// Whatever bit flips, and whether or not line ends stop a string that does not end.
+TEST_F(Salvage, NoFlippedBitOfTheHeadLosesTheEvents) {
+  std::string flat = kHead;
+  std::erase(flat, '\n');
+  for (const std::string& head : {kHead, flat}) {
+    const std::string whole = behind(head);
+    for (size_t at = 0; at < whole.find(kFirst); ++at) {
+      std::string text = whole;
+      text[at] = static_cast<char>(text[at] ^ (1 << at % 7));
+      std::filesystem::remove(output());
+      const Database& db = imported(text);
+      EXPECT_GE(db.number("SELECT count(*) FROM kernel"), 2) << at << ' ' << text.substr(at, 20);
+    }
+  }
+}
+
+TEST_F(Salvage, WithoutItsHeadATraceBeginsAtItsFirstEvent) {
+  const std::string whole = behind(kHead);
+  for (const size_t from : {size_t{1}, kHead.find("nccl"), kHead.size() + 3, whole.find(kFirst) - 1}) {
+    std::filesystem::remove(output());
+    const Database& db = imported(whole.substr(from));
+    EXPECT_EQ(db.number("SELECT count(*) FROM kernel"), 3) << from;
+    EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code = 'damaged_head'"), 1) << from;
+  }
+}
+
+TEST_F(Salvage, WholeJsonThatIsNoTraceIsNotSearched) {
+  EXPECT_THAT(errorOf("{\"a\": " + behind(kHead) + "}"), HasSubstr("no array 'traceEvents'"));
+  EXPECT_THAT(errorOf(R"({"users": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "b: 1})"), HasSubstr("no array"));
+}
+
+TEST_F(Salvage, WhatIsSaidOfAnEarlyEndCountsTheDamageBeforeIt) {
+  const Database& db = imported("{\"traceEvents\": [" + kFirst + ", {\"ph\": \"X\" 5}, " + kLast + ", {\"ph\"");
+  EXPECT_THAT(messageOf(db, "cut"), HasSubstr("is left out: 2 events or more"));
+}
+
 // ---- arrays without an end ------------------------------------------------------------------------------------------
 
 TEST_F(Salvage, AnArrayThatATracerLeftOpenIsWhole) {

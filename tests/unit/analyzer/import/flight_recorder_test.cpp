@@ -223,7 +223,8 @@ TEST_F(FlightRecorderTest, DamagedEntriesCostThemselves) {
   EXPECT_EQ(db.rows("SELECT operation, element_count FROM collectives ORDER BY id"),
             (Rows{{"AllReduce", "0"}, {"nccl:magic", "32"}}));
   EXPECT_EQ(db.rows("SELECT code, count FROM diagnostic ORDER BY code"),
-            (Rows{{"bad_sizes", "1"}, {"damaged_event", "3"}, {"no_time", "1"}, {"rank_unknown", "1"}}));
+            (Rows{{"bad_sizes", "1"}, {"bad_time", "1"}, {"damaged_event", "3"}, {"rank_unknown", "1"}}));
+  EXPECT_EQ(m_result.notStored, 3u) << "an entry without a time is stored";
 }
 
 TEST_F(FlightRecorderTest, EntriesBehindDamageInTheJsonAreRead) {

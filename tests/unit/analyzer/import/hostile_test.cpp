@@ -358,6 +358,22 @@ TEST_F(Hostile, AFileIsNotImportedTwiceByMistake) {
   EXPECT_TRUE(import({one, one}, {0, 1}).ok()) << "the user says that it is two ranks";
 }
 
+TEST_F(Hostile, ACopyIsNoRankOfItsOwnWhateverItIsCalled) {
+  const auto kernels = [&](const std::string& first, const std::string& second, const std::string& more) {
+    const std::string text = traceOf({kernelEvent("k", "10", "5", 1)}, more);
+    std::filesystem::remove(output());
+    const auto result = import({write(first, text), write(second, text)});
+    EXPECT_TRUE(result.ok());
+    if (result.ok()) m_result = result.value();
+    return Database(output()).number("SELECT count(*) FROM kernel");
+  };
+  EXPECT_EQ(kernels("run.json", "run_rank1.json", ""), 1);
+  EXPECT_THAT(m_result.warnings, testing::Contains(HasSubstr("run_rank1.json holds the same trace as")));
+  EXPECT_EQ(kernels("rank0.json", "rank1.json", R"("distributedInfo": {"rank": 3})"), 1) << "the trace says its rank";
+  EXPECT_EQ(kernels("rank0.json", "rank1.json", ""), 2) << "by their names they are two ranks";
+  EXPECT_THAT(m_result.warnings, testing::Contains(HasSubstr("hold the same bytes")));
+}
+
 TEST_F(Hostile, OptionsThatCannotBeAreRefused) {
   const std::string one = write("one.json", traceOf({kernelEvent("k", "10", "5", 1)}));
   EXPECT_THAT(import({one}, {INT64_MAX}).error().message, HasSubstr("from 0 to 16777215"));

@@ -113,8 +113,9 @@ TEST_F(ImportTest, RanksCanBeGiven) {
 
 TEST_F(ImportTest, RanksAreReadFromNamesThatHaveThem) {
   const std::string trace = traceOf({kernelEvent("k", "100", "1", 1)});
+  const std::string other = traceOf({kernelEvent("other", "100", "1", 1)});  // not a copy of one that has a rank
   const auto result = import({write("rank-2.json", trace), write("x_rank_5.json", trace), write("RANK7.json", trace),
-                              write("w.11.pt.trace.json", trace), write("w.1712195495519.pt.trace.json", trace)});
+                              write("w.11.pt.trace.json", trace), write("w.1712195495519.pt.trace.json", other)});
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_EQ(Database(output()).rows("SELECT rank FROM process ORDER BY id"),
             (std::vector<Database::Row>{{"2"}, {"5"}, {"7"}, {"11"}, {"NULL"}}));

@@ -71,12 +71,12 @@ TEST_F(DamagedNsys, EachDamagedPageCostsItsRowsOnly) {
 
 TEST_F(DamagedNsys, TimesThatAreNoneAreCounted) {
   kernel("good", 10, 20, 1);
-  kernel("ends_before_it_begins", 30, 25, 2);
+  kernel("ends before it begins", 30, 25, 2);
   kernel("beyond all time", 9000000000000000000, 9100000000000000000, 3);
   api("cudaFree_v3020", 50, 40, 4);
   const Database& db = imported();
   EXPECT_EQ(db.rows("SELECT name, duration_ns, flags FROM kernels ORDER BY start_ns"),
-            (Rows{{"good", "10", "0"}, {"ends_before_it_begins", "0", "1"}}));
+            (Rows{{"good", "10", "0"}, {"ends before it begins", "0", "1"}}));
   EXPECT_EQ(db.rows("SELECT code, count FROM diagnostic ORDER BY code"),
             (Rows{{"bad_duration", "1"}, {"bad_time", "1"}, {"no_time", "1"}}));
   EXPECT_EQ(m_result.notStored, 2u);
