@@ -263,6 +263,27 @@ Result<std::vector<Source>> openAll(const std::vector<std::string>& files) {
   return sources;
 }
 
+// What the file says of itself, and the warnings.
+Status writeHead(import::TraceFile& file, const std::vector<Source>& sources, int64_t startRealtimeNs,
+                 const std::vector<std::string>& warnings, const MergeOptions& options) {
+  file.writeMeta("schema_version", fmt::format("{}", schema::kVersion));
+  file.writeMeta("session_start_realtime_ns", fmt::format("{}", startRealtimeNs));
+  file.writeMeta("host", joined(sources, &TraceInfo::host));
+  file.writeMeta("command", joined(sources, &TraceInfo::command));
+  file.writeMeta("recorder_version", joined(sources, &TraceInfo::recorderVersion));
+  file.writeMeta("plumb_version", options.version);
+  file.writeMeta("complete", "1");
+  auto diagnostic = file.database().prepare(
+      "INSERT INTO diagnostic (process_id, start_ns, severity, lane, code, count, message)"
+      " VALUES (NULL, 0, 'warning', 'merge', 'merge', 1, ?)");
+  if (!diagnostic.ok()) return diagnostic.error();
+  for (const std::string& warning : warnings) {
+    diagnostic.value().bind(std::string_view(warning));
+    if (!diagnostic.value().run()) return Error{file.database().lastError()};
+  }
+  return Unit{};
+}
+
 }  // namespace
 
 Result<MergeResult> mergeTraces(const MergeOptions& options) {
@@ -314,20 +335,9 @@ Result<MergeResult> mergeTraces(const MergeOptions& options) {
     return failedToWrite(options, counted.error());
   }
 
-  file.writeMeta("schema_version", fmt::format("{}", schema::kVersion));
-  file.writeMeta("session_start_realtime_ns", fmt::format("{}", origin.value_or(0)));
-  file.writeMeta("host", joined(sources.value(), &TraceInfo::host));
-  file.writeMeta("command", joined(sources.value(), &TraceInfo::command));
-  file.writeMeta("recorder_version", joined(sources.value(), &TraceInfo::recorderVersion));
-  file.writeMeta("plumb_version", options.version);
-  file.writeMeta("complete", "1");
-  auto diagnostic = file.database().prepare(
-      "INSERT INTO diagnostic (process_id, start_ns, severity, lane, code, count, message)"
-      " VALUES (NULL, 0, 'warning', 'merge', 'merge', 1, ?)");
-  if (!diagnostic.ok()) return diagnostic.error();
-  for (const std::string& warning : merger.warnings()) {
-    diagnostic.value().bind(std::string_view(warning));
-    if (!diagnostic.value().run()) return failedToWrite(options, {file.database().lastError()});
+  if (const Status written = writeHead(file, sources.value(), origin.value_or(0), merger.warnings(), options);
+      !written.ok()) {
+    return failedToWrite(options, written.error());
   }
   if (const Status published = file.publish(); !published.ok()) {
     if (options.writeFailed) *options.writeFailed = true;

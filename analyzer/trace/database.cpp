@@ -1,39 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/trace/database.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <system_error>
 #include <utility>
 
-#include "analyzer/trace/compressed_file.h"
 #include "analyzer/trace/connection_state.h"
-#include "analyzer/trace/damaged_file.h"
+#include "analyzer/trace/file_kind.h"
 #include "analyzer/trace/foreign_file.h"
 #include "analyzer/trace/functions.h"
 #include "analyzer/trace/hidden_names.h"
 #include "analyzer/trace/schema_views.h"
 #include "analyzer/trace/sql_text.h"
 #include "analyzer/trace/sqlite_api.h"
-#include "analyzer/trace/temporary_files.h"
+#include "analyzer/trace/sqlite_errors.h"
 #include "analyzer/trace/zstd_vfs.h"
 #include "collector/schema/schema.h"
 
 namespace plumb {
 namespace {
-
-constexpr std::string_view kMagic("SQLite format 3\0", 16);
-constexpr size_t kHeaderBytes = 100;
-constexpr size_t kWriteVersionOffset = 18;  // 2: write-ahead log
 
 struct Limit {
   int id;
@@ -82,114 +72,10 @@ std::string uriOf(const std::string& path, bool immutable) {
   return uri + (immutable ? "?immutable=1" : "");
 }
 
-// What could not be written, where the trace is only read, is SQLite's sorting and its temporary tables.
-bool isOfTemporaryFiles(sqlite3* handle, int code) {
-  const bool isOfWriting =
-      (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_GETTEMPPATH;
-  return isOfWriting && sqlite3_db_readonly(handle, "main") == 1;
-}
-
-std::string sentence(sqlite3* handle, const std::string& file) {
-  const int code = sqlite3_extended_errcode(handle);
-  const char* detail = sqlite3_errmsg(handle);
-  if (isOfTemporaryFiles(handle, code)) return temporaryFilesSentence(detail);
-  switch (code & 0xff) {
-    case SQLITE_NOTADB:
-      return fmt::format("{} is not a Plumbline file: it is not an SQLite database.{}", file, kImportFirst);
-    case SQLITE_CORRUPT:
-    case SQLITE_FORMAT:
-      if (isCompressed(handle)) {
-        return fmt::format("{} is damaged ({}). `plumb pack {} -o part.sqlite` unpacks it, and {}", file, detail, file,
-                           recoverSentence("part.sqlite"));
-      }
-      return fmt::format("{} is damaged ({}): {}", file, detail, recoverSentence(file));
-    case SQLITE_LOCKED:
-      if (std::strstr(detail, "recursively")) return detail;  // a table function whose statement names itself
-      [[fallthrough]];
-    case SQLITE_BUSY:
-    case SQLITE_PROTOCOL:
-      return fmt::format("{} is locked by another program that writes it: try again in a moment.", file);
-    case SQLITE_CANTOPEN:
-      return fmt::format(
-          "{} cannot be opened ({}): check that you may read it and, while it is being recorded, write in its folder.",
-          file, detail);
-    case SQLITE_IOERR:
-      if (std::string problem = compressedFileProblem(handle); !problem.empty()) return problem;
-      return fmt::format("{} cannot be read ({}, {}).", file, detail, sqlite3_errstr(code));
-    case SQLITE_READONLY:
-    case SQLITE_AUTH:
-      return fmt::format("A trace is opened for reading only, and this statement wants more ({}).", detail);
-    case SQLITE_INTERRUPT:
-      return "The query was stopped.";
-    case SQLITE_NOMEM:
-      return fmt::format("Not enough memory to read {}.", file);
-    default:
-      return fmt::format("{}", detail);
-  }
-}
-
-// The line and column of a byte of the text, counted from 1.
-std::string positionIn(std::string_view sql, size_t offset) {
-  const std::string_view before = sql.substr(0, offset);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const size_t lineStart = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  return fmt::format("line {}, column {}", line, before.size() - lineStart + 1);
-}
-
-// Where in its text the last statement is wrong; -1 when SQLite does not say.
-int errorOffset([[maybe_unused]] sqlite3* handle) {
-#if SQLITE_VERSION_NUMBER >= 3038000
-  if (sqlite3_libversion_number() >= 3038000) return sqlite3_error_offset(handle);
-#endif
-  return -1;
-}
-
 // Makes what the script's next statement may read, where that is put off until now.
 Result<std::string> viewsOf(ConnectionState& state, std::string_view script, size_t at) {
   if (!state.views || at >= script.size()) return std::string();
   return state.views->scriptFor(script.substr(at, endOfStatement(script, at) - at));
-}
-
-enum class FileKind { Plain, Log, Compressed };
-
-// What can be said before SQLite is asked.
-Result<FileKind> kindOf(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::file_status status = fs::status(path, failed);
-  if (status.type() == fs::file_type::not_found) return Error{fmt::format("There is no file {}.", path)};
-  if (status.type() == fs::file_type::directory) {
-    return Error{fmt::format("{} is a folder: name a trace file in it.", path)};
-  }
-  if (failed) return Error{fmt::format("{} cannot be opened ({}).", path, failed.message())};
-  if (status.type() != fs::file_type::regular) return Error{fmt::format("{} is not a regular file.", path)};
-
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{fmt::format("{} cannot be opened ({}).", path, std::strerror(errno))};
-  std::array<char, kHeaderBytes> header{};
-  file.read(header.data(), header.size());
-  const auto length = static_cast<size_t>(file.gcount());
-  if (length == 0) return Error{fmt::format("{} is empty (0 bytes): nothing was recorded into it.", path)};
-  if (isZstdData(std::string_view(header.data(), length))) {
-    auto compressed = CompressedFile::open(path);
-    return compressed.ok() ? Result<FileKind>(FileKind::Compressed) : compressed.error();
-  }
-  if (std::string_view(header.data(), std::min(length, kMagic.size())) != kMagic.substr(0, length)) {
-    return Error{fmt::format("{} is not a Plumbline file: it is not an SQLite database.{}", path, kImportFirst)};
-  }
-  if (length < kHeaderBytes) return Error{fmt::format("{} is damaged: it ends after {} bytes.", path, length)};
-  return header[kWriteVersionOffset] == 2 ? FileKind::Log : FileKind::Plain;
-}
-
-bool hasContent(const std::string& path) {
-  std::error_code failed;
-  const auto size = std::filesystem::file_size(path, failed);
-  return !failed && size > 0;
-}
-
-bool folderIsWritable(const std::string& path) {
-  const auto folder = std::filesystem::path(path).parent_path();
-  return faccessat(AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK, AT_EACCESS) == 0;
 }
 
 }  // namespace
@@ -199,7 +85,7 @@ void Statement::Finalizer::operator()(sqlite3_stmt* statement) const { sqlite3_f
 bool Statement::next() {
   const int result = sqlite3_step(m_statement.get());
   if (result == SQLITE_ROW) return true;
-  if (result != SQLITE_DONE) m_error = sentence(sqlite3_db_handle(m_statement.get()), m_file);
+  if (result != SQLITE_DONE) m_error = errorSentence(sqlite3_db_handle(m_statement.get()), m_file);
   return false;
 }
 
@@ -274,10 +160,10 @@ void Database::Closer::operator()(sqlite3* handle) const {
   if (!isBorrowed) sqlite3_close_v2(handle);
 }
 
-Error Database::errorHere() const { return Error{sentence(m_handle.get(), m_path)}; }
+Error Database::errorHere() const { return Error{errorSentence(m_handle.get(), m_path)}; }
 
 Result<Database> Database::connect(const std::string& path, std::chrono::milliseconds busyTimeout) {
-  auto kind = kindOf(path);
+  auto kind = fileKindOf(path);
   if (!kind.ok()) return kind.error();
   const bool isCompressed = kind.value() == FileKind::Compressed;
   if (isCompressed && registerZstdVfs() != SQLITE_OK)
@@ -547,7 +433,7 @@ Result<std::optional<Statement>> Database::prepareNext(std::string_view script, 
     const char* tail = nullptr;
     const int result = sqlite3_prepare_v3(m_handle.get(), sql.data(), static_cast<int>(sql.size()), 0, &raw, &tail);
     if (result != SQLITE_OK) {
-      const std::string message = sentence(m_handle.get(), m_path);
+      const std::string message = errorSentence(m_handle.get(), m_path);
       if (const std::string refused = refusedViewSentence(message); !refused.empty()) return Error{refused};
       const int offset = errorOffset(m_handle.get());
       if (offset < 0) return Error{message};

@@ -201,27 +201,7 @@ TEST_F(AdviceOfARun, OfAForeignTraceWithoutWorkSaysWhy) {
 }
 
 TEST_F(AdviceOfARun, OfARunThatHangsNamesTheRank) {
-  openTrace([](TraceBuilder& builder) {
-    for (int64_t rank = 0; rank < 3; ++rank) {
-      const int64_t process = builder.addProcess({.rank = rank, .worldSize = 3, .endNs = 900 * kMs, .ended = "lost"});
-      const int64_t thread = builder.addThread(process), device = builder.addDevice(process);
-      const int64_t stream = builder.addStream(process, device, 7);
-      const int64_t communicator = builder.addCommunicator(process, 5, 3, rank, "world");
-      for (int64_t sequence = 0; sequence < (rank == 2 ? 1 : 2); ++sequence) {
-        const int64_t correlation = builder.newCorrelation();
-        builder.addCollective({.process = process,
-                               .thread = thread,
-                               .communicator = communicator,
-                               .startNs = (1 + sequence * 10) * kMs,
-                               .sequence = sequence,
-                               .externalId = correlation});
-        builder.addLink(process, correlation, correlation);
-        if (sequence == 0)
-          builder.addKernel({process, device, stream, kMs, 2 * kMs, correlation}, "ncclDevKernel_AllReduce");
-      }
-      builder.addRange(process, thread, kMs, 800 * kMs, "training");
-    }
-  });
+  openTrace(recordHang);
   openAdvice();
   const Finding* missing = find("missing_rank");
   ASSERT_NE(missing, nullptr);

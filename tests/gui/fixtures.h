@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/analyses/timeline_data.h"
+#include "tests/support/trace_builder.h"
 
 namespace plumb::test {
 
@@ -22,6 +23,9 @@ class Folder {
 
 // The sample trace with 2 ranks, 2 layers and 3 steps.
 [[nodiscard]] std::string sampleTrace(const Folder& folder);
+
+// Three ranks, of which rank 2 never calls the second all-reduce; all are killed.
+void recordHang(TraceBuilder& builder);
 
 [[nodiscard]] timeline::Slice slice(int64_t start, int64_t duration,
                                     timeline::SliceKind kind = timeline::SliceKind::kKernel, int64_t correlation = -1);
