@@ -113,6 +113,20 @@ struct ChromeCollectives::Facts {
     return value.toInteger() == -1 ? std::nullopt : numberBelow(kMostRanks, value);
   }
 
+  [[nodiscard]] int64_t elements() const {
+    const std::string_view operation = operationOf(name);
+    const int64_t sent = in.value_or(0), received = out.value_or(0);
+    // NCCL's convention: the whole gathered or scattered message, the larger of the two sides.
+    const bool isWhole = operation == "AllGather" || operation == "ReduceScatter";
+    return isWhole ? std::max(sent, received) : (sent != 0 ? sent : received);
+  }
+  [[nodiscard]] bool hasUnknownDatatype() const { return datatypeOf(type).bytes == 0 && elements() > 0; }
+  // The same of an operator and of its kernel.
+  [[nodiscard]] size_t hash() const {
+    return std::hash<std::string>{}(
+        fmt::format("{}\n{}\n{}\n{}\n{}\n{}", name, type, group, in.value_or(-1), out.value_or(-1), size.value_or(-1)));
+  }
+
   explicit Facts(const ChromeEvent& event) {
     event.forEachArgument([&](std::string_view key, const JsonValue& value) {
       if (key == "Collective name") name = value.toText();
@@ -165,16 +179,16 @@ std::optional<int64_t> ChromeCollectives::groupOf(const Facts& facts, int64_t pr
   return group.id;
 }
 
-schema::CollectiveRow ChromeCollectives::rowOf(const Facts& facts, const HostSpan& span, uint64_t offset) {
+void ChromeCollectives::count(const Facts& facts, uint64_t offset) {
   if (facts.isBad) m_tally.count(Reason::BadCollective, offset);
+  if (facts.hasUnknownDatatype()) m_tally.count(Reason::UnknownDatatype, offset);
+}
+
+schema::CollectiveRow ChromeCollectives::rowOf(const Facts& facts, const HostSpan& span) {
   const std::string_view operation = operationOf(facts.name);
   const Datatype type = datatypeOf(facts.type);
   const int64_t in = facts.in.value_or(0), out = facts.out.value_or(0);
-  // NCCL's convention: the whole gathered or scattered message, the larger of the two sides.
-  const bool isWhole = operation == "AllGather" || operation == "ReduceScatter";
-  const int64_t elements = isWhole ? std::max(in, out) : (in != 0 ? in : out);
-  const int64_t bytes = elements * type.bytes;  // cannot overflow: kMostElements
-  if (type.bytes == 0 && elements > 0) m_tally.count(Reason::UnknownDatatype, offset);
+  const int64_t bytes = facts.elements() * type.bytes;  // cannot overflow: kMostElements
   return {.id = m_file.rows().nextId<schema::CollectiveRow>(),
           .process_id = span.process,
           .thread_id = span.thread,
@@ -197,9 +211,9 @@ schema::CollectiveRow ChromeCollectives::rowOf(const Facts& facts, const HostSpa
           .external_id = kFirstLink + ++m_links};
 }
 
-int64_t ChromeCollectives::insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId,
-                                  uint64_t offset) {
-  const schema::CollectiveRow row = rowOf(facts, span, offset);
+schema::CollectiveRow ChromeCollectives::insert(const Facts& facts, const HostSpan& span,
+                                                std::optional<int64_t> operatorId) {
+  const schema::CollectiveRow row = rowOf(facts, span);
   m_file.rows().insert(row);
   const auto splits = [&](const std::string& text) {
     return isEmptyList(text) ? std::nullopt : std::optional(m_file.textId(text));
@@ -211,7 +225,7 @@ int64_t ChromeCollectives::insert(const Facts& facts, const HostSpan& span, std:
                                                    .output_splits_id = splits(facts.outputSplits),
                                                    .is_async = facts.isAsync,
                                                    .operator_id = operatorId});
-  return *row.external_id;
+  return row;
 }
 
 // How far it came and what was measured of it, as a flight recorder and NCCL's Inspector tell.
@@ -245,7 +259,8 @@ void ChromeCollectives::insertState(const ChromeEvent& event, int64_t id, int64_
 
 void ChromeCollectives::addAlone(const ChromeEvent& event, const HostSpan& span, uint64_t offset) {
   const Facts facts(event);
-  schema::CollectiveRow row = rowOf(facts, span, offset);
+  count(facts, offset);
+  schema::CollectiveRow row = rowOf(facts, span);
   row.root = event.argument("Root").toInteger();
   row.channels = event.argument("Channels").toInteger();
   for (const auto& [key, column] : {std::pair("Algorithm", &schema::CollectiveRow::algorithm_id),
@@ -264,24 +279,77 @@ void ChromeCollectives::addAlone(const ChromeEvent& event, const HostSpan& span,
 }
 
 void ChromeCollectives::add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId, uint64_t offset) {
-  const int64_t link = insert(Facts(event), span, operatorId, offset);
-  if (const auto external = event.argument("External id").toInteger()) m_byExternal.emplace(*external, link);
+  const Facts facts(event);
+  count(facts, offset);
+  const int64_t link = *insert(facts, span, operatorId).external_id;
+  if (const auto external = event.argument("External id").toInteger()) {
+    m_byExternal.emplace(*external, OfOperator{link, facts.hash()});
+  }
+}
+
+// An "External id" that is the correlation id too may be one: the source gives that for it where there is no operator.
+std::optional<int64_t> ChromeCollectives::linkOf(std::optional<int64_t> external, int64_t correlation,
+                                                 std::optional<size_t> said) const {
+  if (!external) return std::nullopt;
+  const auto known = m_byExternal.find(*external);
+  if (known == m_byExternal.end() || (*external == correlation && said != known->second.said)) return std::nullopt;
+  return known->second.link;
 }
 
 void ChromeCollectives::addKernel(const ChromeEvent& event, int64_t process, int64_t start, int64_t correlation,
                                   std::optional<int64_t> external, uint64_t offset) {
   const bool isNew = m_kernels.emplace(correlation, start).second;
-  if (external) {
-    if (const auto known = m_byExternal.find(*external); known != m_byExternal.end()) {
-      return this->link(process, known->second, correlation);
+  const bool hasMetadata = isCollective(event);
+  // Read only where it is needed: most kernels come after their operators.
+  const auto facts = hasMetadata && (external == correlation || !linkOf(external, correlation, std::nullopt))
+                         ? std::optional<Facts>(event)
+                         : std::nullopt;
+  const auto said = facts ? std::optional(facts->hash()) : std::nullopt;
+  if (const auto known = linkOf(external, correlation, said)) return link(process, *known, correlation);
+  if (m_alone.contains(correlation)) return;
+  Waiting waiting{.process = process, .correlation = correlation, .external = external, .offset = offset};
+  if (facts) {
+    if (!isNew) return;  // the same event twice
+    // Its host side is found by completeTrace(), through its launch.
+    const schema::CollectiveRow row = insert(*facts, {process, 0, start, 0}, std::nullopt);
+    waiting.collective = row.id;
+    waiting.link = *row.external_id;
+    waiting.said = *said;
+    waiting.isBad = facts->isBad;
+    waiting.hasUnknownDatatype = facts->hasUnknownDatatype();
+  }
+  m_waiting.push_back(waiting);
+}
+
+// The operators of some may have come behind them; then theirs is the collective.
+Status ChromeCollectives::settleWaiting() {
+  std::vector<int64_t> dropped;
+  for (const Waiting& one : m_waiting) {
+    const auto known =
+        linkOf(one.external, one.correlation, one.collective != 0 ? std::optional(one.said) : std::nullopt);
+    if (known || m_alone.contains(one.correlation)) {
+      if (one.collective != 0) dropped.push_back(one.collective);
+      if (known) link(one.process, *known, one.correlation);
+    } else if (one.collective == 0) {
+      m_tally.count(Reason::CommunicationByName, one.offset);
+    } else {
+      if (one.isBad) m_tally.count(Reason::BadCollective, one.offset);
+      if (one.hasUnknownDatatype) m_tally.count(Reason::UnknownDatatype, one.offset);
+      link(one.process, one.link, one.correlation);
     }
   }
-  if (m_alone.contains(correlation)) return;
-  if (!isCollective(event)) return m_tally.count(Reason::CommunicationByName, offset);
-  if (!isNew) return;  // the same event twice
-  // Its host side is found by completeTrace(), through its launch.
-  const int64_t link = insert(Facts(event), {process, 0, start, 0}, std::nullopt, offset);
-  this->link(process, link, correlation);
+  m_waiting.clear();
+  if (dropped.empty()) return Unit{};
+  schema::Database& database = m_file.database();
+  for (const char* table : {"collective WHERE id", "collective_detail WHERE collective_id"}) {
+    auto drop = database.prepare(fmt::format("DELETE FROM {} = ?", table));
+    if (!drop.ok()) return drop.error();
+    for (const int64_t id : dropped) {
+      drop.value().bind(id);
+      if (!drop.value().run()) return Error{database.lastError()};
+    }
+  }
+  return Unit{};
 }
 
 void ChromeCollectives::link(int64_t process, int64_t external, int64_t correlation) {
@@ -314,7 +382,8 @@ void ChromeCollectives::writeGroup(Group& group, std::optional<int64_t> rank) {
   }
 }
 
-void ChromeCollectives::finish(int64_t process, std::optional<int64_t> rank, std::string_view groups) {
+Status ChromeCollectives::finish(int64_t process, std::optional<int64_t> rank, std::string_view groups) {
+  if (Status settled = settleWaiting(); !settled.ok()) return settled;
   (void)readArray(groups, [&](const JsonValue& element) {
     Group declared;
     (void)readObject(element.text, [&](std::string_view key, const JsonValue& value) {
@@ -336,6 +405,7 @@ void ChromeCollectives::finish(int64_t process, std::optional<int64_t> rank, std
     m_groups.emplace("\n" + declared.name, std::move(declared));
   });
   for (auto& [key, group] : m_groups) writeGroup(group, rank);
+  return Unit{};
 }
 
 }  // namespace plumb::import

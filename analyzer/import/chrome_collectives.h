@@ -29,12 +29,12 @@ class ChromeCollectives {
   void add(const ChromeEvent& event, const HostSpan& span, int64_t operatorId, uint64_t offset);
   // One that an export of ours wrote as an event of its own.
   void addAlone(const ChromeEvent& event, const HostSpan& span, uint64_t offset);
-  // A kernel that is communication by its name. external: its "External id", if that leads to an operator.
+  // A kernel that is communication by its name, before or after its operator. external: its "External id".
   void addKernel(const ChromeEvent& event, int64_t process, int64_t start, int64_t correlation,
                  std::optional<int64_t> external, uint64_t offset);
 
   // No more events. rank: of the trace, if known; groups: distributedInfo's pg_config, a JSON array, may be empty.
-  void finish(int64_t process, std::optional<int64_t> rank, std::string_view groups);
+  [[nodiscard]] Status finish(int64_t process, std::optional<int64_t> rank, std::string_view groups);
 
  private:
   struct Group {
@@ -44,10 +44,28 @@ class ChromeCollectives {
     std::optional<int64_t> ownRank;
   };
   struct Facts;
+  struct OfOperator {
+    int64_t link;
+    size_t said;  // hash of what its metadata says
+  };
+  // A kernel whose operator did not come before it.
+  struct Waiting {
+    int64_t process, correlation;
+    std::optional<int64_t> external;
+    uint64_t offset;
+    // Of the collective that was made of the kernel's own metadata; 0: it has none.
+    int64_t collective = 0, link = 0;
+    size_t said = 0;
+    bool isBad = false, hasUnknownDatatype = false;
+  };
 
-  [[nodiscard]] int64_t insert(const Facts& facts, const HostSpan& span, std::optional<int64_t> operatorId,
-                               uint64_t offset);
-  [[nodiscard]] schema::CollectiveRow rowOf(const Facts& facts, const HostSpan& span, uint64_t offset);
+  [[nodiscard]] schema::CollectiveRow insert(const Facts& facts, const HostSpan& span,
+                                             std::optional<int64_t> operatorId);
+  [[nodiscard]] schema::CollectiveRow rowOf(const Facts& facts, const HostSpan& span);
+  void count(const Facts& facts, uint64_t offset);
+  [[nodiscard]] std::optional<int64_t> linkOf(std::optional<int64_t> external, int64_t correlation,
+                                              std::optional<size_t> said) const;
+  [[nodiscard]] Status settleWaiting();
   void insertState(const ChromeEvent& event, int64_t id, int64_t start);
   [[nodiscard]] std::optional<int64_t> groupOf(const Facts& facts, int64_t process);
   void link(int64_t process, int64_t external, int64_t correlation);
@@ -59,9 +77,10 @@ class ChromeCollectives {
   std::set<int64_t> m_alone;  // correlation ids of the work of collectives with an event of their own
   int64_t m_links = 0;
   std::map<std::string, Group, std::less<>> m_groups;
-  std::unordered_map<int64_t, int64_t> m_byExternal;  // link id by the operator's "External id"
-  std::set<std::pair<int64_t, int64_t>> m_kernels;    // seen (correlation, start)
-  std::set<std::pair<int64_t, int64_t>> m_linked;     // (link id, correlation)
+  std::unordered_map<int64_t, OfOperator> m_byExternal;  // by the operator's "External id"
+  std::vector<Waiting> m_waiting;
+  std::set<std::pair<int64_t, int64_t>> m_kernels;  // seen (correlation, start)
+  std::set<std::pair<int64_t, int64_t>> m_linked;   // (link id, correlation)
 };
 
 }  // namespace plumb::import

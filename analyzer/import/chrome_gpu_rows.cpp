@@ -187,9 +187,7 @@ void ChromeRows::kernel(const ChromeEvent& event, const Times& times) {
   const auto [isCommunication, isNew] = m_isCommunication.try_emplace(names.full);
   if (isNew) isCommunication->second = isCommunicationName(event.name.text);
   if (!isCommunication->second) return;
-  const bool hasOperator = work.external && *work.external != work.correlation;
-  m_collectives.addKernel(event, place.process, times.start, work.correlation,
-                          hasOperator ? work.external : std::nullopt, m_offset);
+  m_collectives.addKernel(event, place.process, times.start, work.correlation, work.external, m_offset);
 }
 
 int64_t ChromeRows::sizeIn(const JsonValue& value) {

@@ -222,13 +222,41 @@ void ChromeOperators::addWork(int64_t process, int64_t correlation, std::optiona
   if (correlation == 0 || correlation == m_lastCorrelation) return;
   m_lastCorrelation = correlation;
   // Without an operator the source gives the correlation id for the External id.
-  const auto launcher = external && *external != correlation ? withExternalId(*external) : std::nullopt;
-  if (!launcher) {
+  if (!external || *external == correlation || *external < 0) {
     m_unknown[process].insert(correlation);
     return;
   }
-  m_file.rows().replace(
-      schema::OperatorLaunchRow{.process_id = process, .correlation = correlation, .operator_id = *launcher});
+  const auto launcher = withExternalId(*external);
+  m_hasWaiting |= !launcher;
+  m_file.rows().replace(schema::OperatorLaunchRow{
+      .process_id = process, .correlation = correlation, .operator_id = launcher.value_or(~*external)});
+}
+
+// Of work that came before its operator, if that came at all.
+Status ChromeOperators::findByExternalId() {
+  if (!m_hasWaiting) return Unit{};
+  schema::Database& database = m_file.database();
+  {
+    auto rows =
+        database.prepare("SELECT process_id, correlation, operator_id FROM operator_launch WHERE operator_id < 0");
+    if (!rows.ok()) return rows.error();
+    auto update =
+        database.prepare("UPDATE operator_launch SET operator_id = ? WHERE process_id = ? AND correlation = ?");
+    if (!update.ok()) return update.error();
+    while (rows.value().next()) {
+      const int64_t process = rows.value().integer(0), correlation = rows.value().integer(1);
+      const auto launcher = withExternalId(~rows.value().integer(2));
+      if (!launcher) {
+        m_unknown[process].insert(correlation);
+        continue;
+      }
+      update.value().bind(*launcher);
+      update.value().bind(process);
+      update.value().bind(correlation);
+      if (!update.value().run()) return Error{database.lastError()};
+    }
+  }
+  return database.execute("DELETE FROM operator_launch WHERE operator_id < 0");
 }
 
 void ChromeOperators::addPython(const ChromeEvent& event, const HostSpan& span) {
@@ -321,6 +349,7 @@ Status ChromeOperators::dropRepeated() {
 Status ChromeOperators::finish() {
   if (Status dropped = dropRepeated(); !dropped.ok()) return dropped;
   if (Status nested = nest(); !nested.ok()) return nested;
+  if (Status found = findByExternalId(); !found.ok()) return found;
   return findLaunchers();
 }
 

@@ -59,6 +59,7 @@ class ChromeOperators {
   [[nodiscard]] Result<int64_t> dropRepeatedOperators();
   [[nodiscard]] Result<int64_t> dropRepeatedPython();
   [[nodiscard]] Status nest();
+  [[nodiscard]] Status findByExternalId();
   [[nodiscard]] Status findLaunchers();
   [[nodiscard]] bool isUnknown(int64_t process, int64_t correlation) const;
 
@@ -74,10 +75,11 @@ class ChromeOperators {
   Lane* m_lane = nullptr;
   int64_t m_laneThread = -1;
   std::optional<int64_t> m_firstExternal;
-  std::vector<uint32_t> m_byExternal;                       // from m_firstExternal: row id - m_firstOperator
-  std::unordered_map<int64_t, int64_t> m_byOddExternal;     // far from it
-  int64_t m_lastCorrelation = 0;                            // of the last work
-  std::map<int64_t, IdSet> m_unknown;                       // by process: correlations of work without an operator
+  std::vector<uint32_t> m_byExternal;                    // from m_firstExternal: row id - m_firstOperator
+  std::unordered_map<int64_t, int64_t> m_byOddExternal;  // far from it
+  int64_t m_lastCorrelation = 0;                         // of the last work
+  bool m_hasWaiting = false;           // rows of operator_launch have the operator's "External id", as ~id
+  std::map<int64_t, IdSet> m_unknown;  // by process: correlations of work without an operator
   std::unordered_map<std::string, int64_t> m_argumentSets;  // by the texts, joined
   std::string m_argumentKey;
 };

@@ -428,7 +428,9 @@ Status ChromeRows::finish(const RunFacts& facts) {
   for (const int64_t correlation : lent.value()) m_operators.addWork(process, correlation, std::nullopt);
   if (Status done = m_operators.finish(); !done.ok()) return done;
   if (Status done = m_memory.finish(process, m_firstNs.value_or(0)); !done.ok()) return done;
-  if (process != 0) m_collectives.finish(process, facts.rank, facts.groups);
+  if (process != 0) {
+    if (Status done = m_collectives.finish(process, facts.rank, facts.groups); !done.ok()) return done;
+  }
   m_registry.write(facts, m_firstNs.value_or(0), m_lastNs.value_or(0));
   return Unit{};
 }
