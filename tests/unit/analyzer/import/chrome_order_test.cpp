@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <random>
 
 #include "tests/unit/analyzer/import/support.h"
 
@@ -57,6 +58,62 @@ TEST_F(ImportTest, AKernelThatNoOperatorClaimsIsACollectiveOfItsOwn) {
       traceOf({ncclKernel("30", 70, 99), ncclKernel("40", 80, 80), ncclKernel("50", 90, 98, ""), allReduce("10", 3)}));
   EXPECT_EQ(db.number("SELECT count(*) FROM collective"), 3) << "two of kernels, one of the operator";
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'communication_by_name'"), 1);
+}
+
+std::string memory(const std::string& ts, int address, int bytes, int allocated, int reserved) {
+  return R"({"ph": "i", "s": "t", "name": "[memory]", "pid": 500, "tid": 501, "ts": )" + ts +
+         R"(, "args": {"Total Allocated": )" + std::to_string(allocated) + R"(, "Total Reserved": )" +
+         std::to_string(reserved) + R"(, "Bytes": )" + std::to_string(bytes) + R"(, "Addr": )" +
+         std::to_string(address) + R"(, "Device Id": 0, "Device Type": 1}})";
+}
+
+// What a trace says of its memory.
+std::vector<Rows> memoryIn(const Database& db) {
+  return {db.rows("SELECT start_ns - (SELECT min(start_ns) FROM kernels), freed_ns - start_ns, bytes, address "
+                  "FROM allocations ORDER BY 1, 2, 3"),
+          db.rows("SELECT start_ns - (SELECT min(start_ns) FROM kernels), text, value FROM counter_sample "
+                  "JOIN string ON id = name_id ORDER BY 1, 2"),
+          db.rows("SELECT code, count FROM diagnostic WHERE code GLOB 'free*' ORDER BY 1")};
+}
+
+TEST_F(ImportTest, MemoryIsMatchedByTimeWhateverTheOrder) {
+  // 300 bytes are live before the first event; one address is handed out thrice, once without a recorded end; one piece
+  // is handed out and freed at one time.
+  const std::vector<std::string> events = {kernelEvent("first", "1", "1", 1),    memory("10", 4096, 1000, 1300, 2000),
+                                           memory("12", 4096, -1000, 300, 2000), memory("14", 8192, -300, 0, 1000),
+                                           memory("16", 4096, 500, 500, 1000),   memory("18", 4096, 700, 1200, 2000),
+                                           memory("20", 4096, -700, 500, 2000),  memory("22", 12288, 64, 564, 2000),
+                                           memory("22", 12288, -64, 500, 2000),  memory("24", 16384, 32, 532, 2000)};
+  const std::vector<Rows> expected = memoryIn(imported(traceOf(events)));
+  EXPECT_EQ(expected[0], (Rows{{"0", "13000", "300", "8192"},
+                               {"9000", "2000", "1000", "4096"},
+                               {"15000", "2000", "500", "4096"},
+                               {"17000", "2000", "700", "4096"},
+                               {"21000", "0", "64", "12288"},
+                               {"23000", "NULL", "32", "16384"}}));
+  std::vector<std::string> mixed = events;
+  std::mt19937 random(7);
+  for (int round = 0; round < 12; ++round) {
+    std::shuffle(mixed.begin(), mixed.end(), random);
+    // Of two events at one time the one that comes first in the file is the first.
+    const auto handedOut = std::ranges::find(mixed, events[7]), freed = std::ranges::find(mixed, events[8]);
+    if (freed < handedOut) std::swap(*freed, *handedOut);
+    std::filesystem::remove(output());
+    const Database& db = imported(traceOf(mixed));
+    EXPECT_EQ(memoryIn(db), expected) << traceOf(mixed);
+    EXPECT_EQ(db.number("SELECT count(*) FROM allocation WHERE correlation IS NOT NULL"), 0);
+    EXPECT_EQ(db.number("SELECT count(*) FROM deallocation WHERE correlation IS NOT NULL"), 0);
+  }
+}
+
+TEST_F(ImportTest, RunningSumsOfMemoryAreThoseByTime) {
+  const auto change = [](const std::string& ts, int bytes) {
+    return R"({"ph": "i", "s": "t", "name": "[memory]", "pid": 500, "tid": 501, "ts": )" + ts +
+           R"(, "args": {"Bytes": )" + std::to_string(bytes) + R"(, "Device Id": 0, "Device Type": 1}})";
+  };
+  const Database& db =
+      imported(traceOf({kernelEvent("first", "1", "1", 1), change("30", -50), change("10", 100), change("20", 200)}));
+  EXPECT_EQ(db.rows("SELECT value FROM counter_sample ORDER BY start_ns"), (Rows{{"100.0"}, {"300.0"}, {"250.0"}}));
 }
 
 }  // namespace
