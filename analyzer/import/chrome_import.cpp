@@ -197,10 +197,36 @@ void noteDamage(const EventScanner& scanner, const SourceContext& context, Sourc
   result.warnings.push_back(message);
 }
 
+// A file that somebody joined from the traces of several programs.
+void noteJoined(const ChromePrograms& programs, const SourceContext& context, SourceResult& result) {
+  const auto note = [&](const char* severity, const char* code, size_t count, const std::string& message) {
+    writeDiagnostic(context.file, result.processes.front(), severity, code, count, message);
+    result.warnings.push_back(message);
+  };
+  const auto& pids = programs.pids();
+  const auto& mixed = programs.mixedPids();
+  if (pids.size() > 1) {
+    note(programs.areDoubtful() ? "warning" : "info", "programs_told_apart", pids.size(),
+         fmt::format("{} holds the events of {} programs (pids {}), which rank each is it does not say: they are "
+                     "processes of their own{}{}.",
+                     context.name, pids.size(), fmt::join(pids, ", "), context.rank ? ", and --rank is not used" : "",
+                     programs.areDoubtful() ? "; but their events come mixed, so work on a device may be stored with "
+                                              "another's (import the ranks' own files instead)"
+                                            : ""));
+  }
+  if (mixed.empty()) return;
+  note("warning", "programs_mixed", mixed.size() + 1,
+       fmt::format(
+           "{} holds the events of several programs (pids {}, {}) mixed by time, so nothing says whose work on a "
+           "device is: they are stored as one process, and its steps and launches are those of all of them. "
+           "Import the ranks' own files instead.",
+           context.name, pids.front(), fmt::join(mixed, ", ")));
+}
+
 void noteRanks(const ChromeProcesses& processes, SourceContext& context, SourceResult& result) {
   result.ranks = processes.ranks();
   result.worldSize = processes.worldSize();
-  if (context.rank) noteRankNotUsed(context, result);
+  if (context.rank && !processes.joined()) noteRankNotUsed(context, result);
 }
 
 void noteBadFacts(const FileFacts& facts, const SourceContext& context, SourceResult& result) {
@@ -255,6 +281,7 @@ Result<SourceResult> readChromeTrace(SourceContext& context) {
   if (!finished.ok()) return finished.error();
   result.processes = processes.processes();
   if (processes.areSeveral()) noteRanks(processes, context, result);
+  if (processes.joined()) noteJoined(*processes.joined(), context, result);
   if (!result.processes.empty()) writeSaid(context.file, result.processes, context.name, facts);
   result.originNs = processes.originNs() + facts.baseNs;
   result.firstNs = processes.firstNs() + facts.baseNs;

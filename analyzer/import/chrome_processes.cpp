@@ -20,7 +20,7 @@ std::string hostInName(const std::string& name, const std::string& pid) {
 
 }  // namespace
 
-ChromeProcesses::ChromeProcesses(TraceFile& file, bool isTorch) : m_file(file) {
+ChromeProcesses::ChromeProcesses(TraceFile& file, bool isTorch) : m_file(file), m_isTorch(isTorch) {
   m_processes.push_back({std::make_unique<ChromeRows>(file, isTorch, 0), {}, {}, {}, {}});
 }
 
@@ -58,13 +58,28 @@ bool ChromeProcesses::declare(std::string_view json) {
   return true;
 }
 
-void ChromeProcesses::take(const ChromeEvent& event, uint64_t offset) {
-  size_t index = 0;
-  if (areSeveral()) {
+const ChromePrograms* ChromeProcesses::joined() const noexcept {
+  return m_byPid.empty() && m_programs.pids().size() + m_programs.mixedPids().size() > 1 ? &m_programs : nullptr;
+}
+
+size_t ChromeProcesses::indexOf(const ChromeEvent& event) {
+  if (!m_byPid.empty()) {
+    if (!areSeveral()) return 0;
     m_pid.assign(event.pid);
     const auto known = m_byPid.find(m_pid);
-    if (known != m_byPid.end()) index = known->second;
+    return known != m_byPid.end() ? known->second : 0;
   }
+  if (!m_isTorch) return 0;
+  const size_t index = m_programs.indexOf(event);
+  if (index == m_processes.size()) {
+    m_processes.push_back({std::make_unique<ChromeRows>(m_file, true, index), {}, {}, {}, {}});
+    m_processes.back().rows->takeNames(*m_processes.front().rows);
+  }
+  return index;
+}
+
+void ChromeProcesses::take(const ChromeEvent& event, uint64_t offset) {
+  const size_t index = indexOf(event);
   ChromeRows& rows = *m_processes[index].rows;
   if (m_originNs) rows.setOrigin(*m_originNs);
   rows.take(event, offset);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of one Chrome trace file. One as a rule: a torch.profiler trace is of one process, whatever its pids.
-// A file of several, as `plumb export --format chrome` writes them, says before its events which pids are whose.
+// A file of several, as `plumb export --format chrome` writes them, says before its events which pids are whose; of one
+// that somebody joined from the traces of several ranks ChromePrograms tells.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/import/chrome_programs.h"
 #include "analyzer/import/chrome_rows.h"
 
 namespace plumb::import {
@@ -24,6 +26,8 @@ class ChromeProcesses {
   // is none of this kind, or too late.
   [[nodiscard]] bool declare(std::string_view json);
   [[nodiscard]] bool areSeveral() const noexcept { return m_processes.size() > 1; }
+  // Of several that the file does not declare; null for any other file.
+  [[nodiscard]] const ChromePrograms* joined() const noexcept;
 
   // offset: of the event's text in the data, for messages.
   void take(const ChromeEvent& event, uint64_t offset);
@@ -48,7 +52,11 @@ class ChromeProcesses {
     std::string deviceProperties;
   };
 
+  [[nodiscard]] size_t indexOf(const ChromeEvent& event);
+
   TraceFile& m_file;
+  bool m_isTorch;
+  ChromePrograms m_programs;
   std::vector<One> m_processes;
   std::unordered_map<std::string, size_t> m_byPid;
   std::optional<int64_t> m_originNs;

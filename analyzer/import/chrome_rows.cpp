@@ -94,6 +94,27 @@ std::optional<std::string> ownNameOfStep(const ChromeEvent& event) {
 
 }  // namespace
 
+ChromeRows::Side ChromeRows::sideOf(const ChromeEvent& event) {
+  if (event.phase != 'X') return Side::Any;
+  switch (kindOf(event)) {
+    case Kind::Kernel:
+    case Kind::Copy:
+    case Kind::Set:
+    case Kind::Synchronization:
+    case Kind::OnDevice:
+      return Side::Device;
+    case Kind::Runtime:
+    case Kind::Driver:
+    case Kind::Operator:
+      return Side::Call;
+    case Kind::Python:
+      return Side::Range;
+    case Kind::HostRange:
+      break;
+  }
+  return event.category == "user_annotation" ? Side::Range : Side::Any;
+}
+
 int64_t ChromeRows::relative(int64_t absoluteNs) {
   if (!m_originNs) {
     m_originNs = absoluteNs;

@@ -39,10 +39,17 @@ class ChromeRows {
         m_exported(file, m_registry, m_tally, m_stacks),
         m_flows(file, m_tally) {}
 
+  // Whose an event is by its kind: work on a device, an operator or API call of the program, a range that the program
+  // draws, or anything.
+  enum class Side : uint8_t { Device, Call, Range, Any };
+  [[nodiscard]] static Side sideOf(const ChromeEvent& event);
+
   // offset: of the event's text in the data, for messages.
   void take(const ChromeEvent& event, uint64_t offset);
   // The program's own pid, where the file says it.
   void setHostPid(std::string_view pid) { m_registry.noteHostPid(pid, HostSign::Call); }
+  // What the file said of pids before it was known that this process is one of its own.
+  void takeNames(const ChromeRows& other) { m_registry.takeNames(other.m_registry); }
   [[nodiscard]] const std::string& hostPid() const noexcept { return m_registry.hostPid(); }
   // No more events: writes what was waiting for the file's end.
   [[nodiscard]] Status finish(const RunFacts& facts);

@@ -118,6 +118,11 @@ void Registry::nameThread(std::string_view pid, std::string_view tid, std::strin
   m_threadNames.insert_or_assign(fmt::format("{}\n{}", pid, tid), std::move(name));
 }
 
+void Registry::takeNames(const Registry& other) {
+  m_processNames = other.m_processNames;
+  m_threadNames = other.m_threadNames;
+}
+
 void Registry::noteHostPid(std::string_view pid, HostSign sign) {
   if (sign <= m_hostSign || pid.empty()) return;
   // Rows that are of no program: "Spans", -1 of the profiler's overhead.

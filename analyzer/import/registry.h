@@ -43,6 +43,7 @@ class Registry {
 
   void nameProcess(std::string_view pid, std::string name);
   void nameThread(std::string_view pid, std::string_view tid, std::string name);
+  void takeNames(const Registry& other);
   [[nodiscard]] const std::string& hostPid() const noexcept { return m_hostPid; }  // "" when none is known
   // The first pid with the strongest sign is the program's own.
   void noteHostPid(std::string_view pid, HostSign sign);
