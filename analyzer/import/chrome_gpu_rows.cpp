@@ -129,7 +129,7 @@ ChromeRows::Place ChromeRows::placeOf(const ChromeEvent& event, const Work& work
 
 void ChromeRows::noteWork(const ChromeEvent& event, const char* table, int64_t id, const Times& times,
                           const Place& place, const Work& work) {
-  if (work.correlation == 0) return m_flows.noteUncorrelated(table, id, event, times.start);
+  if (work.correlation == 0) return m_flows.noteUncorrelated(table, id, event, times.start, work.external);
   m_flows.noteCorrelated();
   m_operators.addWork(place.process, work.correlation, work.external);
 }

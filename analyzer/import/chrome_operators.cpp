@@ -389,15 +389,55 @@ bool ChromeOperators::isUnknown(int64_t process, int64_t correlation) const {
   return found != m_unknown.end() && found->second.contains(correlation);
 }
 
-// Of work whose source names no operator: the innermost one around the launching call, on the call's thread. Both come
-// sorted from the file, which keeps them on the disk when they are many.
+void ChromeOperators::addSource(int64_t process, int64_t thread, int64_t start, int64_t correlation) {
+  m_sources.push_back({process, thread, start, correlation});
+}
+
+Status ChromeOperators::storeSources() {
+  schema::Database& database = m_file.database();
+  const Status made = database.execute(
+      "DROP TABLE IF EXISTS temp.arrow; CREATE TEMP TABLE arrow(thread_id INTEGER, start_ns INTEGER, process_id "
+      "INTEGER,"
+      " correlation INTEGER)");
+  if (!made.ok()) return made;
+  auto insert = database.prepare("INSERT INTO temp.arrow VALUES(?, ?, ?, ?)");
+  if (!insert.ok()) return insert.error();
+  for (const Source& source : m_sources) {
+    if (!isUnknown(source.process, source.correlation)) continue;
+    for (const int64_t value : {source.thread, source.start, source.process, source.correlation}) {
+      insert.value().bind(value);
+    }
+    if (!insert.value().run()) return Error{database.lastError()};
+  }
+  return Unit{};
+}
+
+// Of work whose source names no operator: the innermost one around the launching call, on the call's thread; without a
+// call, the one that the arrow to the work comes from.
 Status ChromeOperators::findLaunchers() {
   if (m_unknown.empty() || m_lanes.empty()) return Unit{};
+  if (!m_sources.empty()) {
+    if (Status stored = storeSources(); !stored.ok()) return stored;
+    const Status found =
+        findAround("SELECT thread_id, start_ns, process_id, correlation FROM temp.arrow ORDER BY thread_id, start_ns");
+    if (!found.ok()) return found;
+  }
+  if (Status found = findAround(fmt::format("SELECT thread_id, start_ns, process_id, correlation FROM api_call"
+                                            " WHERE id > {} AND correlation <> 0 ORDER BY thread_id, start_ns",
+                                            m_firstApiCall));
+      !found.ok()) {
+    return found;
+  }
+  m_unknown.clear();
+  m_sources.clear();
+  return Unit{};
+}
+
+// sql: thread, start, process, correlation. Both come sorted from the file, which keeps them on the disk when they are
+// many.
+Status ChromeOperators::findAround(const std::string& sql) {
   schema::Database& database = m_file.database();
-  auto calls = database.prepare(
-      fmt::format("SELECT thread_id, start_ns, process_id, correlation FROM api_call WHERE id > {} AND correlation <> 0"
-                  " ORDER BY thread_id, start_ns",
-                  m_firstApiCall));
+  auto calls = database.prepare(sql);
   if (!calls.ok()) return calls.error();
   auto operators =
       database.prepare(fmt::format("SELECT thread_id, start_ns, start_ns + duration_ns, id FROM operator WHERE id > {}"
@@ -428,7 +468,6 @@ Status ChromeOperators::findLaunchers() {
     insert.value().bind(open.back().id);
     if (!insert.value().run()) return Error{database.lastError()};
   }
-  m_unknown.clear();
   return Unit{};
 }
 

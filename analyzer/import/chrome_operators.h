@@ -35,6 +35,9 @@ class ChromeOperators {
   // Work on the device. external: "External id", none when the source gives none.
   void addWork(int64_t process, int64_t correlation, std::optional<int64_t> external);
 
+  // Where an arrow to work of that correlation id begins: all work must be known. Its launching call goes before it.
+  void addSource(int64_t process, int64_t thread, int64_t start, int64_t correlation);
+
   // The operator with that "External id", if it came already.
   [[nodiscard]] std::optional<int64_t> withExternalId(int64_t external) const;
 
@@ -44,6 +47,9 @@ class ChromeOperators {
  private:
   struct OpenOperator {
     int64_t id, end;
+  };
+  struct Source {
+    int64_t process, thread, start, correlation;
   };
   struct Lane {  // a thread
     std::vector<OpenOperator> open;
@@ -61,6 +67,8 @@ class ChromeOperators {
   [[nodiscard]] Status nest();
   [[nodiscard]] Status findByExternalId();
   [[nodiscard]] Status findLaunchers();
+  [[nodiscard]] Status storeSources();
+  [[nodiscard]] Status findAround(const std::string& sql);
   [[nodiscard]] bool isUnknown(int64_t process, int64_t correlation) const;
 
   TraceFile& m_file;
@@ -80,6 +88,7 @@ class ChromeOperators {
   int64_t m_lastCorrelation = 0;                         // of the last work
   bool m_hasWaiting = false;           // rows of operator_launch have the operator's "External id", as ~id
   std::map<int64_t, IdSet> m_unknown;  // by process: correlations of work without an operator
+  std::vector<Source> m_sources;
   std::unordered_map<std::string, int64_t> m_argumentSets;  // by the texts, joined
   std::string m_argumentKey;
 };

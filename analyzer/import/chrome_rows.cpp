@@ -279,7 +279,7 @@ void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const cha
   });
   const int64_t id = m_file.rows().nextId<schema::ApiCallRow>();
   if (correlation != 0) {
-    m_flows.noteCorrelated();
+    m_flows.noteCall(correlation);
   } else {
     m_flows.noteUncorrelated("api_call", id, event, times.start);
   }
@@ -446,7 +446,13 @@ Status ChromeRows::finish(const RunFacts& facts) {
   // Of a torch.profiler trace the only one. Nothing but such a trace has operators, memory events and collectives.
   const std::vector<int64_t> processes = m_registry.processes();
   const int64_t process = processes.empty() ? 0 : processes.front();
-  for (const int64_t correlation : lent.value()) m_operators.addWork(process, correlation, std::nullopt);
+  for (const ChromeFlows::Lent& work : lent.value()) m_operators.addWork(process, work.correlation, work.external);
+  for (const ChromeFlows::Source& source : m_flows.sources()) {
+    const auto& [pid, tid] = m_flows.placeOf(source);
+    if (const auto thread = m_registry.knownThread(pid, tid)) {
+      m_operators.addSource(process, *thread, source.start, source.correlation);
+    }
+  }
   if (Status done = m_operators.finish(); !done.ok()) return done;
   if (Status done = m_memory.finish(process, m_firstNs.value_or(0)); !done.ok()) return done;
   if (process != 0) {

@@ -98,6 +98,11 @@ int64_t Registry::thread(int64_t process, std::string_view pid, std::string_view
   return id;
 }
 
+std::optional<int64_t> Registry::knownThread(std::string_view pid, std::string_view tid) const {
+  const auto found = m_threads.find(fmt::format("{}\n{}", pid, tid));
+  return found == m_threads.end() ? std::nullopt : std::optional(found->second.id);
+}
+
 int64_t Registry::device(int64_t process, int64_t ordinal) {
   DeviceFacts& facts = m_devices[{process, ordinal}];
   if (facts.id == 0) facts = {m_file.rows().nextId<schema::DeviceRow>(), process, ordinal};

@@ -38,6 +38,7 @@ class Registry {
 
   [[nodiscard]] int64_t process(std::string_view pid);
   [[nodiscard]] int64_t thread(int64_t process, std::string_view pid, std::string_view tid);
+  [[nodiscard]] std::optional<int64_t> knownThread(std::string_view pid, std::string_view tid) const;
   [[nodiscard]] int64_t device(int64_t process, int64_t ordinal);
   [[nodiscard]] int64_t stream(int64_t process, int64_t device, int64_t number, int64_t context);
 

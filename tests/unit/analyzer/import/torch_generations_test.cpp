@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What torch.profiler wrote over the years and on different devices: every event is in a table, or counted by reason.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include "tests/unit/analyzer/import/support.h"
@@ -38,8 +40,59 @@ TEST_F(GenerationsTest, AutogradProfilersOwnExportTellsKernelsByPid) {
   EXPECT_EQ(db.rows("SELECT name, duration_ns, device FROM kernels"), (Rows{{"gemm", "4000", "0"}}));
   EXPECT_EQ(db.rows("SELECT name, duration_ns FROM operators"), (Rows{{"aten::mm", "20000"}}));
   EXPECT_EQ(db.number("SELECT count(*) FROM process"), 1);
-  EXPECT_EQ(db.number("SELECT count(*) FROM flow"), 1);
-  EXPECT_EQ(m_result.notStored, 0u);
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'flow_event'"), 2);
+  EXPECT_EQ(m_result.notStored, 2u);
+}
+
+constexpr const char* kWorkOfOperators =
+    "SELECT o.name, k.name FROM operators o JOIN operator_launch l ON l.operator_id = o.id JOIN kernels k ON "
+    "k.process_id = l.process_id AND k.correlation = l.correlation ORDER BY k.start_ns";
+
+TEST_F(GenerationsTest, AutogradProfilersArrowsLeadFromOperatorsToTheirKernels) {
+  const auto event = [](const std::string& phase, const std::string& name, const std::string& of, double us,
+                        const std::string& more) {
+    return R"({"name": ")" + name + R"(", "ph": ")" + phase + R"(", "ts": )" + std::to_string(us) +
+           R"(, "tid": 1, "pid": ")" + of + R"( functions", "args": {}, )" + more + "}";
+  };
+  std::vector<std::string> events;
+  for (int i = 0; i < 3; ++i) {
+    const std::string arrow = R"("cat": "cpu_to_cuda", "id": )" + std::to_string(i);
+    const std::string inner = i == 1 ? "aten::add" : "aten::mm", kernel = i == 1 ? "add" : "gemm";
+    events.push_back(event("X", "aten::linear", "CPU", 100.0 * i, R"("dur": 50)"));
+    events.push_back(event("X", inner, "CPU", 100.0 * i + 10.5, R"("dur": 5)"));
+    events.push_back(event("s", inner, "CPU", 100.0 * i + 10.5, arrow));
+    events.push_back(event("f", kernel, "CUDA", 100.0 * i + 60, arrow));
+    events.push_back(event("X", kernel, "CUDA", 100.0 * i + 60, R"("dur": 3)"));
+  }
+  const Database& db =
+      imported("[" + events[0] + ",\n" + fmt::format("{}", fmt::join(events.begin() + 1, events.end(), ",\n")) + "]");
+  EXPECT_EQ(db.rows(kWorkOfOperators), (Rows{{"aten::mm", "gemm"}, {"aten::add", "add"}, {"aten::mm", "gemm"}}));
+}
+
+TEST_F(GenerationsTest, AnOperatorsIdLeadsToItsWorkWithoutACorrelationId) {
+  const std::string place = R"("device": 0, "stream": 3)";
+  const Database& db = imported(
+      traceOf({hostEvent("cpu_op", "aten::mm", "1", "2", R"({"External id": 4})"),
+               hostEvent("cpu_op", "aten::add", "5", "2", R"({"External id": 5})"),
+               gpuEvent("kernel", "add", place + R"(, "External id": 5)"), gpuEvent("kernel", "nobody's", place)}));
+  EXPECT_EQ(db.rows(kWorkOfOperators), (Rows{{"aten::add", "add"}}));
+  EXPECT_EQ(db.number("SELECT count(*) FROM kernels WHERE correlation = 0"), 1);
+}
+
+TEST_F(GenerationsTest, AnArrowLeadsFromAnOperatorToWorkWithoutALaunchingCall) {
+  const auto arrow = [](const std::string& phase, int id, int pid, int tid, int us) {
+    return fmt::format(R"({{"ph": "{}", "id": {}, "pid": {}, "tid": {}, "ts": {}, "cat": "ac2g", "name": "ac2g"}})",
+                       phase, id, pid, tid, us);
+  };
+  const Database& db = imported(
+      traceOf({hostEvent("cpu_op", "aten::mm", "1", "20"), hostEvent("cpu_op", "aten::sub", "3", "5"),
+               hostEvent("cpu_op", "aten::add", "30", "5"),
+               hostEvent("cuda_runtime", "cudaLaunchKernel", "31", "1", R"({"correlation": 12})"),
+               gpuEvent("kernel", "sub", R"("device": 0, "stream": 3, "correlation": 11)"), arrow("s", 11, 500, 501, 4),
+               arrow("f", 11, 0, 3, 10), gpuEvent("kernel", "add", R"("device": 0, "stream": 3, "correlation": 12)"),
+               arrow("s", 12, 500, 501, 4)}));
+  EXPECT_EQ(db.rows(std::string(kWorkOfOperators) + ", k.id"), (Rows{{"aten::sub", "sub"}, {"aten::add", "add"}}))
+      << "the launching call goes before an arrow";
 }
 
 TEST_F(GenerationsTest, RocmsTracersNameCopiesInTheirOwnWay) {
