@@ -232,6 +232,19 @@ void ChromeOperators::addWork(int64_t process, int64_t correlation, std::optiona
       .process_id = process, .correlation = correlation, .operator_id = launcher.value_or(~*external)});
 }
 
+Status ChromeOperators::forgetLaunches(const std::vector<std::pair<int64_t, int64_t>>& correlations) {
+  schema::Database& database = m_file.database();
+  auto drop = database.prepare("DELETE FROM operator_launch WHERE process_id = ? AND correlation = ?");
+  if (!drop.ok()) return drop.error();
+  for (const auto& [process, correlation] : correlations) {
+    drop.value().bind(process);
+    drop.value().bind(correlation);
+    if (!drop.value().run()) return Error{database.lastError()};
+    m_unknown[process].insert(correlation);
+  }
+  return Unit{};
+}
+
 // Of work that came before its operator, if that came at all.
 Status ChromeOperators::findByExternalId() {
   if (!m_hasWaiting) return Unit{};

@@ -35,6 +35,8 @@ class ChromeOperators {
   // Work on the device. external: "External id", none when the source gives none.
   void addWork(int64_t process, int64_t correlation, std::optional<int64_t> external);
 
+  // Of work whose correlation ids are (process, id): it belongs to the operators around its launching calls.
+  [[nodiscard]] Status forgetLaunches(const std::vector<std::pair<int64_t, int64_t>>& correlations);
   // Where an arrow to work of that correlation id begins: all work must be known. Its launching call goes before it.
   void addSource(int64_t process, int64_t thread, int64_t start, int64_t correlation);
 

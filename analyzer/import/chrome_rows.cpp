@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "analyzer/import/chrome_reused_ids.h"
+
 namespace plumb::import {
 namespace {
 
@@ -280,6 +282,7 @@ void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const cha
   const int64_t id = m_file.rows().nextId<schema::ApiCallRow>();
   if (correlation != 0) {
     m_flows.noteCall(correlation);
+    m_isCalledAgain |= !m_called.insert(correlation);
   } else {
     m_flows.noteUncorrelated("api_call", id, event, times.start);
   }
@@ -439,6 +442,14 @@ Status ChromeRows::finishRanges() {
   return Unit{};
 }
 
+Status ChromeRows::separateReused() {
+  if (!m_isCalledAgain) return Unit{};
+  const auto reused = separateReusedIds(m_file, m_registry.processes(), m_firstCall);
+  if (!reused.ok()) return reused.error();
+  m_tally.count(Reason::ReusedCorrelation, 0, reused.value().calls);
+  return m_operators.forgetLaunches(reused.value().ids);
+}
+
 Status ChromeRows::finish(const RunFacts& facts) {
   if (Status done = finishRanges(); !done.ok()) return done;
   auto lent = m_flows.finish();
@@ -453,6 +464,7 @@ Status ChromeRows::finish(const RunFacts& facts) {
       m_operators.addSource(process, *thread, source.start, source.correlation);
     }
   }
+  if (Status done = separateReused(); !done.ok()) return done;
   if (Status done = m_operators.finish(); !done.ok()) return done;
   if (Status done = m_memory.finish(process, m_firstNs.value_or(0)); !done.ok()) return done;
   if (process != 0) {

@@ -16,6 +16,7 @@
 #include "analyzer/import/chrome_memory.h"
 #include "analyzer/import/chrome_operators.h"
 #include "analyzer/import/gpu_row.h"
+#include "analyzer/import/id_set.h"
 #include "analyzer/import/range_lane.h"
 #include "analyzer/import/registry.h"
 #include "analyzer/import/tally.h"
@@ -31,6 +32,7 @@ class ChromeRows {
   // isTorch: a torch.profiler trace, which is one process. number: among the processes of the file, from 0.
   ChromeRows(TraceFile& file, bool isTorch, size_t number)
       : m_file(file),
+        m_firstCall(static_cast<int64_t>(file.rows().idCount<schema::ApiCallRow>())),
         m_registry(file, isTorch),
         m_operators(file, m_tally, number),
         m_stacks(file),
@@ -116,6 +118,7 @@ class ChromeRows {
   void range(const Range& range);
   [[nodiscard]] int64_t endRange(OpenRange& open, std::optional<int64_t> end, const char* kind);
   [[nodiscard]] Status finishRanges();
+  [[nodiscard]] Status separateReused();
   void sample(int64_t process, int64_t start, std::string_view name, double value);
   [[nodiscard]] Place placeOf(const ChromeEvent& event, const Work& work);
   [[nodiscard]] static GpuWorkColumns columnsOf(const Place& place, const Times& times, const Work& work);
@@ -123,6 +126,7 @@ class ChromeRows {
   void noteSpan(int64_t first, int64_t last);
 
   TraceFile& m_file;
+  int64_t m_firstCall;  // the last id before this process
   Registry m_registry;
   Tally m_tally;
   ChromeOperators m_operators;
@@ -131,6 +135,8 @@ class ChromeRows {
   ChromeMemory m_memory;
   ChromeExportRows m_exported;
   ChromeFlows m_flows;
+  IdSet m_called;                // correlation ids
+  bool m_isCalledAgain = false;  // one of them twice
   uint64_t m_events = 0;
   uint64_t m_offset = 0;  // of the event at hand
   std::optional<int64_t> m_originNs;

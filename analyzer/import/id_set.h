@@ -10,7 +10,13 @@ namespace plumb::import {
 
 class IdSet {
  public:
-  void insert(int64_t id) { m_blocks[id >> kBlockBits][wordOf(id)] |= bitOf(id); }
+  // Whether it was not there.
+  bool insert(int64_t id) {
+    uint64_t& word = m_blocks[id >> kBlockBits][wordOf(id)];
+    const bool isNew = (word & bitOf(id)) == 0;
+    word |= bitOf(id);
+    return isNew;
+  }
   [[nodiscard]] bool contains(int64_t id) const {
     const auto found = m_blocks.find(id >> kBlockBits);
     return found != m_blocks.end() && (found->second[wordOf(id)] & bitOf(id)) != 0;

@@ -95,6 +95,9 @@ constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
     {true, "warning", "lone_surrogate",
      "{0} events of {1} hold texts with halves of surrogate pairs (\\ud800 to \\udfff), which become '?'; the first "
      "at byte {2} of its JSON."},
+    {true, "info", "reused_correlation",
+     "{0} calls of {1} launch work under a correlation id that an earlier call of their process had, as its counter "
+     "began anew: they and their work are stored under ids beyond 32 bits."},
 }};
 
 }  // namespace

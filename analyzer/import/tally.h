@@ -42,6 +42,7 @@ enum class Reason : uint8_t {
   TooDeep,
   ZeroCharacter,
   LoneSurrogate,
+  ReusedCorrelation,
   Count,
 };
 

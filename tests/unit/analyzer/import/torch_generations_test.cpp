@@ -64,8 +64,7 @@ TEST_F(GenerationsTest, AutogradProfilersArrowsLeadFromOperatorsToTheirKernels) 
     events.push_back(event("f", kernel, "CUDA", 100.0 * i + 60, arrow));
     events.push_back(event("X", kernel, "CUDA", 100.0 * i + 60, R"("dur": 3)"));
   }
-  const Database& db =
-      imported("[" + events[0] + ",\n" + fmt::format("{}", fmt::join(events.begin() + 1, events.end(), ",\n")) + "]");
+  const Database& db = imported(fmt::format("[{}]", fmt::join(events, ",\n")));
   EXPECT_EQ(db.rows(kWorkOfOperators), (Rows{{"aten::mm", "gemm"}, {"aten::add", "add"}, {"aten::mm", "gemm"}}));
 }
 

@@ -82,6 +82,22 @@ TEST_F(ImportTest, WorkWithoutAnOperatorsIdBelongsToTheOneAroundItsLaunch) {
   EXPECT_EQ(db.rows(kTimeByOperator), (Rows{{"a", "1", "2000"}, {"b", "1", "1000"}}));
 }
 
+TEST_F(ImportTest, ACorrelationIdThatIsUsedAgainLeadsToTheLaterCall) {
+  const auto driver = hostEvent("cuda_driver", "cuLaunchKernel", "13.2", "0.5", R"({"correlation": 7})");
+  const Database& db = imported(traceOf(
+      {op("a", "10", "20", 1), op("b", "40", "20", 2), launch("13", 7), driver, launch("45", 7), launch("70", 7),
+       kernelEvent("first", "20", "1", 7, external(1)), kernelEvent("second", "46", "2", 7, external(2)),
+       kernelEvent("second's too", "50", "3", 7, external(2))}));
+  EXPECT_EQ(db.rows("SELECT k.name, k.correlation, k.start_ns - min(a.start_ns), o.name FROM kernels k "
+                    "JOIN api_call a ON a.correlation = k.correlation JOIN operator_launch l ON l.correlation = "
+                    "k.correlation JOIN operators o ON o.id = l.operator_id GROUP BY k.id ORDER BY k.start_ns"),
+            (Rows{{"first", "7", "7000", "a"},
+                  {"second", "4294967303", "1000", "b"},
+                  {"second's too", "4294967303", "5000", "b"}}));
+  EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'reused_correlation'"), 1)
+      << "a driver's call inside, and one without work, are no further uses";
+}
+
 TEST_F(ImportTest, PythonCallsKnowTheirCallers) {
   const auto call = [](const std::string& name, const std::string& ts, const std::string& ids) {
     return hostEvent("python_function", name, ts, "10", "{" + ids + "}");
