@@ -24,6 +24,8 @@ constexpr const char* kLaunchNames =
 
 struct Counts {
   int64_t gpuEvents = 0, withoutLaunch = 0, untimed = 0, launches = 0, launchesWithoutWork = 0;
+  int64_t early = 0;  // GPU events that begin before their launching call
+  Duration earliest;  // by so much at most
 };
 
 struct LaunchCall {
@@ -232,6 +234,9 @@ class HealthCheck {
       Counts& mine = counts[work.process];
       ++mine.gpuEvents;
       mine.withoutLaunch += work.call == nullptr;
+      if (!work.call || work.call->time.start <= work.time.start) return;
+      ++mine.early;
+      mine.earliest = std::max(mine.earliest, work.call->time.start - work.time.start);
     });
     if (!read.ok()) return read.error();
     auto untimed = m_trace.query(
@@ -271,6 +276,16 @@ class HealthCheck {
       m_findings.push_back({process, "launched_work", "", Severity::CannotSay, std::nullopt, "%",
                             m_filter.isWholeTime() ? "The process has no GPU events with usable times."
                                                    : "The process has no GPU events there."});
+    }
+    if (const int64_t launched = timed - counts.withoutLaunch; launched > 0) {
+      m_findings.push_back(
+          {process, "work_before_launch", "", judge(counts.early, launched), static_cast<double>(counts.early),
+           "events",
+           counts.early == 0 ? std::string("No GPU event begins before the call that launched it.")
+                             : fmt::format("{} of {} GPU events begin before the call that launched them, by up to {} "
+                                           "ns: the clocks of host and device differ there, so launch delays and queue "
+                                           "times are wrong by that much.",
+                                           counts.early, launched, counts.earliest.ns())});
     }
     if (counts.launches > 0) {
       m_findings.push_back({process, "launches_with_work", "", judge(counts.launchesWithoutWork, counts.launches),

@@ -6,7 +6,7 @@
 -- rank: rank of the process; empty for the file as a whole
 -- pid: process id; empty for the file as a whole
 -- step: by step: counts from 0 within its process
--- check_name: file_complete, process_ended, missing_ranks, recordings_begin, clocks, diagnostic, plugin_off, profiler_overhead, launched_work, launches_with_work, untimed_events; by step the share of launched work and of launches with work
+-- check_name: file_complete, process_ended, missing_ranks, recordings_begin, clocks, diagnostic, plugin_off, profiler_overhead, launched_work, work_before_launch, launches_with_work, untimed_events; by step the share of launched work and of launches with work
 -- subject: lane and code of a diagnostic, name of a plugin
 -- value: number that the check is about
 -- unit: of the value

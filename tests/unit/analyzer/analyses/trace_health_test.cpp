@@ -74,6 +74,27 @@ TEST(Health, OfABadRecordingComesWorstFirst) {
   EXPECT_EQ(find(findings, "untimed_events")->value, 1.0);
 }
 
+TEST(Health, WorkThatBeginsBeforeItsLaunchTellsOfClocksThatDiffer) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (const auto& [launch, work] : {std::pair(100, 98), {200, 170}, {300, 310}}) {
+      const int64_t correlation = trace.newCorrelation();
+      trace.addApiCall(rank.process, rank.thread, launch, 5, "cudaLaunchKernel", correlation);
+      trace.addKernel(rank.work(work, 5, correlation), "a");
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto findings = valueOf(checkHealth(trace, {}));
+  const HealthFinding* early = find(findings, "work_before_launch");
+  ASSERT_TRUE(early);
+  EXPECT_EQ(early->severity, Severity::Warning);
+  EXPECT_EQ(early->value, 2.0);
+  EXPECT_THAT(early->message,
+              testing::HasSubstr("2 of 3 GPU events begin before the call that launched them, by up to 30 ns"));
+}
+
 TEST(Health, WithoutRanksItCannotSayWhetherOneIsMissing) {
   const TraceFile file;
   {
