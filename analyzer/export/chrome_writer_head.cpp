@@ -147,6 +147,7 @@ Status ChromeWriter::beginProcesses() {
 Status ChromeWriter::begin() {
   m_block += "{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n";
   m_block += fmt::format("\"baseTimeNanoseconds\": {},\n", m_trace.info().sessionStartRealtimeNs - m_shiftNs);
+  m_block += fmt::format("\"sessionStartNanoseconds\": {},\n", m_trace.info().sessionStartRealtimeNs);
   if (!m_trace.processes().empty()) {
     if (Status said = writeSaid(); !said.ok()) return said;
   }

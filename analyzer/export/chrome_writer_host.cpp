@@ -141,15 +141,9 @@ Status ChromeWriter::pythonEvents() {
       });
 }
 
-// The totals that an importer made of [memory] events are in those again.
+// Also the totals that an importer made of [memory] events: it makes none of an export's.
 Status ChromeWriter::counterEvents() {
-  bool hasMemory = false;
-  const Status asked =
-      each("SELECT 1 FROM main.allocation WHERE process_id = ?1 AND space IN ('device', 'pageable') LIMIT 1",
-           [&](Statement&) { hasMemory = true; });
-  if (!asked.ok()) return asked;
   return each("SELECT start_ns, name_id, value FROM main.counter_sample WHERE process_id = ?1", [&](Statement& row) {
-    if (hasMemory && m_trace.text(row.id<StringId>(1)).starts_with("torch allocated bytes")) return;
     if (!std::isfinite(row.real(2))) return;  // JSON has no such number
     const std::string& name = quoted(row.id<StringId>(1));
     event(R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}: {}}}}})", name, m_pid,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analyzer/import/completion.h"
 #include "analyzer/import/stack_frames.h"
 
 namespace plumb::import {
@@ -60,6 +61,10 @@ bool ChromeExportRows::isOsCall(const ChromeEvent& event) {
   return event.category == "os_call" && event.argument("return value").kind == JsonKind::Number;
 }
 
+bool ChromeExportRows::isDiagnostic(const ChromeEvent& event) {
+  return event.category == "diagnostic" && isText(event.argument("lane")) && isText(event.argument("code"));
+}
+
 bool ChromeExportRows::isLibraryCall(const ChromeEvent& event) {
   return event.category == "library_call" && isText(event.argument("compute type"));
 }
@@ -111,7 +116,7 @@ void ChromeExportRows::libraryCall(const ChromeEvent& event, const HostSpan& spa
 bool ChromeExportRows::instant(const ChromeEvent& event, int64_t process, int64_t start, uint64_t offset) {
   if (event.category == "cuda_event_record" && event.argument("event id").toInteger()) {
     eventRecord(event, process, start);
-  } else if (event.category == "diagnostic" && isText(event.argument("lane")) && isText(event.argument("code"))) {
+  } else if (isDiagnostic(event)) {
     diagnostic(event, process, start);
   } else if (event.name.text == "[memory region]") {
     region(event, process, start, offset);
@@ -165,7 +170,7 @@ void ChromeExportRows::diagnostic(const ChromeEvent& event, int64_t process, int
   m_file.rows().insert(
       schema::DiagnosticRow{.id = m_file.rows().nextId<schema::DiagnosticRow>(),
                             .process_id = process,
-                            .start_ns = start,
+                            .start_ns = kTimedDiagnostic + start,
                             .severity = isKnown ? std::string_view(severity) : std::string_view("info"),
                             .lane = lane,
                             .code = code,

@@ -37,6 +37,7 @@ class ChromeExportRows {
       : m_file(file), m_registry(registry), m_tally(tally), m_stacks(stacks) {}
 
   // Of complete events; anybody's may have the category, so its arguments must be there too.
+  [[nodiscard]] static bool isDiagnostic(const ChromeEvent& event);
   [[nodiscard]] static bool isOsCall(const ChromeEvent& event);
   [[nodiscard]] static bool isLibraryCall(const ChromeEvent& event);
   void osCall(const ChromeEvent& event, const HostSpan& span);

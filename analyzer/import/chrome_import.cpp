@@ -23,7 +23,8 @@ struct FileFacts {
   std::optional<int64_t> rank, worldSize;
   bool hasBadRank = false;  // it names a rank or a world size that cannot be
   int64_t baseNs = 0;
-  bool hasBadBase = false;  // its baseTimeNanoseconds is none
+  std::optional<int64_t> sessionStart;  // of an export of ours, realtime
+  bool hasBadBase = false;              // its baseTimeNanoseconds is none
   std::string deviceProperties, groups, host;
   std::vector<std::pair<std::string, std::string>> said;  // of the recording itself: name, value
   std::vector<std::string> unused;                        // names of members that are not stored
@@ -82,6 +83,13 @@ std::optional<int64_t> wholeOf(const JsonValue& value) {
   return real && std::abs(*real) < kLargest ? std::optional<int64_t>(std::llround(*real)) : std::nullopt;
 }
 
+// Whether a session can have begun then; a damaged file may say anything.
+bool isNear(int64_t sessionStart, int64_t firstNs) {
+  constexpr int64_t kLatest = int64_t{1} << 61, kLongest = int64_t{1} << 52;  // 52 days
+  return sessionStart > -kLatest && sessionStart < kLatest && sessionStart - firstNs < kLongest &&
+         firstNs - sessionStart < kLongest;
+}
+
 void takeMember(const ScannedItem& item, FileFacts& facts) {
   constexpr size_t kMostNames = 20;
   const JsonValue value = JsonValue::of(item.text);
@@ -127,6 +135,11 @@ FileFacts readEvents(EventScanner& scanner, ChromeProcesses& processes, const So
     const ScannedItem item = scanner.next();
     if (item.kind == ScannedItem::Kind::End) break;
     if (item.kind == ScannedItem::Kind::Member) {
+      if (item.key == "sessionStartNanoseconds") {
+        facts.sessionStart = wholeOf(JsonValue::of(item.text));
+        if (facts.sessionStart) processes.setExported();
+        continue;
+      }
       if (item.key != "processes" || !processes.declare(item.text)) takeMember(item, facts);
     } else if (item.event != nullptr) {
       processes.take(*item.event, item.offset);
@@ -285,6 +298,7 @@ Result<SourceResult> readChromeTrace(SourceContext& context) {
   if (!result.processes.empty()) writeSaid(context.file, result.processes, context.name, facts);
   result.originNs = processes.originNs() + facts.baseNs;
   result.firstNs = processes.firstNs() + facts.baseNs;
+  if (facts.sessionStart && isNear(*facts.sessionStart, result.firstNs)) result.firstNs = *facts.sessionStart;
   result.damaged = processes.damaged();
   noteDamage(scanner, context, result);
   noteBadFacts(facts, context, result);

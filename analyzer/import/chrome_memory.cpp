@@ -65,7 +65,7 @@ void ChromeMemory::add(const ChromeEvent& event, int64_t process, int64_t start,
   if (isOurs) {
     // No framework counted it.
   } else if (allocated) {
-    sample(process, start, place.allocatedName, *allocated);
+    if (!m_isExported) sample(process, start, place.allocatedName, *allocated);
     if (!place.firstStart || start < *place.firstStart) {
       place.firstStart = start;
       place.liveBefore = *allocated - *bytes;

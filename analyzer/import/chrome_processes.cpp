@@ -53,9 +53,15 @@ bool ChromeProcesses::declare(std::string_view json) {
     process.one.rows = std::make_unique<ChromeRows>(m_file, true, m_processes.size());
     process.one.rows->setHostPid(process.pids.front());
     for (std::string& pid : process.pids) m_byPid.emplace(std::move(pid), m_processes.size());
+    if (m_isExported) process.one.rows->setExported();
     m_processes.push_back(std::move(process.one));
   }
   return true;
+}
+
+void ChromeProcesses::setExported() {
+  m_isExported = true;
+  for (const One& one : m_processes) one.rows->setExported();
 }
 
 const ChromePrograms* ChromeProcesses::joined() const noexcept {

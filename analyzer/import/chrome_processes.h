@@ -29,6 +29,8 @@ class ChromeProcesses {
   // Of several that the file does not declare; null for any other file.
   [[nodiscard]] const ChromePrograms* joined() const noexcept;
 
+  // The file is an export of ours; to be said before its first event.
+  void setExported();
   // offset: of the event's text in the data, for messages.
   void take(const ChromeEvent& event, uint64_t offset);
   void countDamage(uint64_t offset) { m_processes.front().rows->tally().count(Reason::DamagedEvent, offset); }
@@ -55,7 +57,7 @@ class ChromeProcesses {
   [[nodiscard]] size_t indexOf(const ChromeEvent& event);
 
   TraceFile& m_file;
-  bool m_isTorch;
+  bool m_isTorch, m_isExported = false;
   ChromePrograms m_programs;
   std::vector<One> m_processes;
   std::unordered_map<std::string, size_t> m_byPid;

@@ -150,7 +150,8 @@ void ChromeRows::store(const ChromeEvent& event, uint64_t offset) {
     return m_tally.count(Reason::NoTime, offset);
   }
   const int64_t start = relative(*event.startNs);
-  noteSpan(start, start);
+  // What is told about a recording may be told of a time before it.
+  if (event.phase != 'i' || !ChromeExportRows::isDiagnostic(event)) noteSpan(start, start);
   if (event.phase != 'X' && kindOf(event) != Kind::OnDevice) m_registry.noteHostPid(event.pid, HostSign::Other);
   switch (event.phase) {
     case 'X':

@@ -50,6 +50,8 @@ class ChromeRows {
   void take(const ChromeEvent& event, uint64_t offset);
   // The program's own pid, where the file says it.
   void setHostPid(std::string_view pid) { m_registry.noteHostPid(pid, HostSign::Call); }
+  // The file is an export of ours, which holds more than it would have to say to others.
+  void setExported() noexcept { m_memory.setExported(); }
   // What the file said of pids before it was known that this process is one of its own.
   void takeNames(const ChromeRows& other) { m_registry.takeNames(other.m_registry); }
   [[nodiscard]] const std::string& hostPid() const noexcept { return m_registry.hostPid(); }

@@ -70,6 +70,20 @@ Status shiftTimes(schema::Database& database, const std::vector<ProcessShift>& s
   return Unit{};
 }
 
+// What a source told about itself at a time.
+Status placeDiagnostics(schema::Database& database, const std::vector<ProcessShift>& shifts) {
+  auto update = database.prepare(
+      fmt::format("UPDATE diagnostic SET start_ns = start_ns - {} + ? WHERE process_id = ? AND start_ns >= {}",
+                  kTimedDiagnostic, kTimedDiagnostic / 2));
+  if (!update.ok()) return update.error();
+  for (const ProcessShift& shift : shifts) {
+    update.value().bind(shift.deltaNs);
+    update.value().bind(shift.process);
+    if (!update.value().run()) return Error{database.lastError()};
+  }
+  return Unit{};
+}
+
 Result<uint64_t> countRepeated(schema::Database& database) {
   auto rows = database.prepare("SELECT count(*) FROM temp.repeated");
   if (!rows.ok()) return rows.error();
@@ -120,6 +134,7 @@ Result<uint64_t> completeTrace(TraceFile& file, const std::vector<ProcessShift>&
   schema::Database& database = file.database();
   if (Status done = database.execute("BEGIN"); !done.ok()) return done.error();
   if (Status done = shiftTimes(database, shifts); !done.ok()) return done.error();
+  if (Status done = placeDiagnostics(database, shifts); !done.ok()) return done.error();
   if (Status done = database.execute(std::string(schema::indexesSql())); !done.ok()) return done.error();
   if (Status done = database.execute(std::string(completionSql())); !done.ok()) return done.error();
   if (Status done = nestRanges(database); !done.ok()) return done.error();

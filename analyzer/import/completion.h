@@ -15,6 +15,9 @@ struct ProcessShift {
   int64_t deltaNs;  // to be added to its times
 };
 
+// Importers add this to the times of diagnostics that the source holds; those of their own have none, and stand at 0.
+inline constexpr int64_t kTimedDiagnostic = int64_t{1} << 61;
+
 // Gives the number of repeated events, which are stored once.
 [[nodiscard]] Result<uint64_t> completeTrace(TraceFile& file, const std::vector<ProcessShift>& shifts);
 

@@ -337,7 +337,7 @@ TEST_F(Again, EachProcessOfAFileBeginsAndEndsWithItsOwnEvents) {
   Trace before = valueOf(Trace::open(original.path()));
   Trace after = again(before);
   EXPECT_EQ(rowsOf(after, "SELECT rank, start_ns, end_ns FROM process ORDER BY rank"),
-            (std::vector<std::string>{"0|49000|54500", "1|89000|94500", "2|0|5500"}));
+            (std::vector<std::string>{"0|50000|55500", "1|90000|95500", "2|1000|6500"}));
 }
 
 TEST_F(Again, OperatorsKeepAllTheirArguments) {
@@ -391,6 +391,40 @@ TEST_F(Again, AnImportedTraceKeepsItsClock) {
   const std::string text = contentOf(options.output);
   EXPECT_THAT(text, testing::HasSubstr("\"baseTimeNanoseconds\": 1711964646000000000,"));
   EXPECT_THAT(text, testing::HasSubstr("\"ts\": 445867652.000, \"dur\": 5.000"));
+}
+
+// Its first event need not be at its beginning, and what is told of a recording may be of a time before that.
+TEST_F(Again, TimesCountFromTheSameMoment) {
+  const TraceFile original;
+  {
+    TraceBuilder builder(original.path());
+    builder.setMeta("session_start_realtime_ns", "1700000000123456789");
+    const int64_t process = builder.addProcess({}), thread = builder.addThread(process, 1);
+    builder.addApiCall(process, thread, 46'977'437, 500, "cudaMalloc", 0);
+    builder.addDiagnostic(process, "info", "cupti", "started", 1, "Started.");
+    builder.execute("UPDATE diagnostic SET start_ns = -55592340");
+  }
+  Trace before = valueOf(Trace::open(original.path()));
+  Trace after = again(before);
+  expectSame(before, after,
+             {"SELECT value FROM meta WHERE key = 'session_start_realtime_ns'", "SELECT start_ns FROM api_calls",
+              "SELECT lane, start_ns FROM main.diagnostic WHERE lane = 'cupti'"});
+}
+
+TEST_F(Again, CountersAreThoseOfTheTraceNotOfItsAllocations) {
+  const auto memory = [](int us, int64_t address, int bytes, int total) {
+    return fmt::format(
+        R"({{"ph": "i", "s": "t", "name": "[memory]", "pid": 5, "tid": 6, "ts": {}, "args": {{"Addr": {},)"
+        R"( "Bytes": {}, "Total Allocated": {}, "Total Reserved": 4000, "Device Type": 1, "Device Id": 0}}}})",
+        us, address, bytes, total);
+  };
+  // 900 bytes are live before it begins.
+  Trace before = importText("[" + hostEvent("cpu_op", "aten::mm", 1, 90) + "," + memory(10, 4096, 100, 1000) + "," +
+                            memory(20, 8192, -300, 700) + "]");
+  Trace after = again(before);
+  expectSame(before, after,
+             {"SELECT start_ns, text, value FROM main.counter_sample JOIN main.string ON id = name_id ORDER BY 1, 2",
+              "SELECT start_ns, bytes FROM allocations ORDER BY 1, 2"});
 }
 
 }  // namespace
