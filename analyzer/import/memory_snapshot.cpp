@@ -11,6 +11,7 @@
 
 #include "analyzer/import/losses.h"
 #include "analyzer/import/memory_snapshot_play.h"
+#include "analyzer/import/memory_snapshot_said.h"
 #include "analyzer/import/registry.h"
 #include "analyzer/import/source_end.h"
 #include "analyzer/import/stacks.h"
@@ -82,7 +83,7 @@ class Snapshot {
     m_registry.nameProcess("0", "PyTorch memory snapshot");
     m_thread = m_registry.thread(m_process, "0", "0");
     findOrigin();
-    readSettings();
+    storeSnapshotSaid(m_context, m_document, m_process);
     readTraces();
     readAnnotations();
     readSegments();
@@ -130,32 +131,6 @@ class Snapshot {
     }
     m_isTimed = first.has_value();
     m_originNs = first.value_or(0);
-  }
-
-  // "allocator_settings": how the allocator was set up (PYTORCH_CUDA_ALLOC_CONF …), each under its name; of the
-  // divisions for rounding, under the name and the size.
-  void readSettings() {
-    const PlainValue* settings = m_document.find(m_document.root(), "allocator_settings");
-    if (settings && settings->kind == PlainKind::Dict) keepSettings(*settings, "trace.allocator_settings", 0);
-  }
-  void keepSettings(const PlainValue& settings, const std::string& name, int depth) {
-    constexpr int kDeepest = 2;
-    const auto items = m_document.items(settings);
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-      const std::string key = fmt::format("{}.{}", name, items[i].view());
-      const PlainValue& value = items[i + 1];
-      if (value.kind == PlainKind::Dict && depth < kDeepest) {
-        keepSettings(value, key, depth + 1);
-        continue;
-      }
-      std::string text(value.view());
-      if (value.kind == PlainKind::Boolean) text = value.integer != 0 ? "True" : "False";
-      if (value.kind == PlainKind::Integer) text = std::to_string(value.integer);
-      if (value.kind == PlainKind::Real) text = fmt::format("{}", value.real);
-      if (text.empty()) continue;
-      m_context.file.rows().insert(schema::ProcessVariableRow{
-          .process_id = m_process, .name_id = m_context.file.textId(key), .value_id = m_context.file.textId(text)});
-    }
   }
 
   SnapshotPlay& playOf(int64_t ordinal) {
@@ -239,6 +214,7 @@ class Snapshot {
       m_losses.count(kOtherAction, m_document.offset(event));
       return true;
     }
+    countTiedTexts(m_document, event, m_losses);
     const auto address = m_document.integer(event, "addr");
     if (!address || *address < 0 || !bytes || *bytes <= 0 || *bytes >= kMostBytes) return false;
     const int64_t stream = m_document.integer(event, "stream").value_or(0);

@@ -138,6 +138,19 @@ class Inspector {
     }
   }
 
+  // In nanoseconds, of microseconds with or without a fraction.
+  static std::optional<int64_t> durationIn(const PlainDocument& document, const PlainValue& dict,
+                                           const std::string& key) {
+    const PlainValue* value = document.find(dict, key);
+    if (!value) return std::nullopt;
+    if (const auto whole = value->toInteger()) {
+      return *whole >= 0 && *whole < kLatestUs ? std::optional(*whole * 1000) : std::nullopt;
+    }
+    const auto real = value->toReal();
+    const bool isUsable = real && *real >= 0 && *real < static_cast<double>(kLatestUs);
+    return isUsable ? std::optional<int64_t>(std::llround(*real * 1000)) : std::nullopt;
+  }
+
   [[nodiscard]] std::optional<int64_t> microseconds(std::optional<int64_t> time) {
     if (!time || *time <= 0 || *time >= kLatestUs) return std::nullopt;
     if (!m_originNs) m_originNs = *time * 1000;
@@ -151,11 +164,10 @@ class Inspector {
     const auto rank = document.integer(header, "rank"), ranks = document.integer(header, "n_ranks");
     const std::string_view told = document.text(perf, kind);
     const auto bytes = document.integer(perf, key("msg_size_bytes")),
-               took = document.integer(perf, key("exec_time_us"));
+               took = durationIn(document, perf, key("exec_time_us"));
     const auto written = microseconds(document.integer(metadata, "dump_timestamp_us"));
     const bool isUsable = hash && rank && *rank >= 0 && ranks && *ranks > *rank && *ranks <= kMostRanks &&
-                          !told.empty() && bytes && *bytes >= 0 && *bytes <= kMostBytes && took && *took >= 0 &&
-                          *took < kLatestUs && written;
+                          !told.empty() && bytes && *bytes >= 0 && *bytes <= kMostBytes && took && written;
     if (!isUsable) return false;
 
     const std::string pid = std::to_string(document.integer(metadata, "pid").value_or(0));
@@ -205,7 +217,7 @@ class Inspector {
       return number && *number >= 0 && *number < kMostGigabytesPerSecond ? std::optional(*number * 1e9) : std::nullopt;
     };
     rows.insert(schema::CollectiveTimingRow{.collective_id = id,
-                                            .duration_ns = *took * 1000,
+                                            .duration_ns = *took,
                                             .source = document.text(perf, key("timing_source")),
                                             .algbw_bytes_per_s = bandwidth("algobw_gbs"),
                                             .busbw_bytes_per_s = bandwidth("busbw_gbs")});

@@ -102,6 +102,20 @@ TEST_F(SnapshotTest, ExpandableSegmentsAreMappedAndUnmappedInParts) {
                   {"1150", "50", "2000", "NULL"}}));
 }
 
+TEST_F(SnapshotTest, WhatIsNotStoredIsNamed) {
+  Json value = snapshot(Json::array(), Json::array({event("alloc", 4096, 512, kT), event("alloc", 8192, 512, kT + 1)}));
+  value["device_traces"][0][1]["user_metadata"] = "encoder";
+  value["user_traces"] = Json::array({1});
+  value["cublas_workspaces"] = {{"0", 4096}};
+  value["nothing"] = Json::array();
+  const Database& db = snapshotOf(value);
+  EXPECT_EQ(db.number("SELECT count(*) FROM allocations"), 2);
+  EXPECT_EQ(db.rows("SELECT code, count FROM diagnostic ORDER BY code"),
+            (Rows{{"members_not_stored", "2"}, {"texts_not_stored", "1"}}));
+  EXPECT_THAT(db.text("SELECT message FROM diagnostic WHERE code = 'members_not_stored'"),
+              HasSubstr("also holds user_traces, cublas_workspaces, which is not stored"));
+}
+
 TEST_F(SnapshotTest, RunningOutOfMemoryIsSaidAndMarked) {
   Json oom = {{"action", "oom"}, {"device_free", 1 << 20}, {"size", int64_t{3} << 30},
               {"stream", 0},     {"time_us", kT + 5},      {"frames", frames("model.py", 44, "attention")}};

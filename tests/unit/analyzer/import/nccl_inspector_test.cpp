@@ -99,6 +99,14 @@ TEST_F(ImportTest, InspectorLinesAroundADamagedOneAreRead) {
               HasSubstr("first at byte " + std::to_string(record(0, 1).size())));
 }
 
+TEST_F(ImportTest, InspectorTimesMayHaveAFraction) {
+  std::string fraction = record(0, 2);
+  fraction.replace(fraction.find("41057"), 5, "90.5");
+  const Database& db = imported(record(0, 1) + "{\"header\": broken\n" + fraction);
+  EXPECT_EQ(db.rows("SELECT duration_ns FROM collective_timing"), (Rows{{"41057000"}, {"90500"}}));
+  EXPECT_EQ(m_result.damaged, 1u) << "the line in the middle";
+}
+
 const char* const kProfiler =
     "[\n"
     R"({"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 10.5, "args": {"depth":2}},)"
