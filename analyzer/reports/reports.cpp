@@ -43,16 +43,12 @@ bool isNameCharacter(char c) {
 std::set<std::string> parametersOf(std::string_view sql) {
   std::set<std::string> names;
   for (size_t at = 0; at < sql.size();) {
-    if (const size_t end = skipQuoted(sql, at); end != at) {
-      at = end;
-      continue;
-    }
-    size_t end = at + 1;
+    size_t end = skipQuoted(sql, at);
     if (sql[at] == ':') {
-      while (end < sql.size() && isNameCharacter(sql[end])) ++end;
+      for (end = at + 1; end < sql.size() && isNameCharacter(sql[end]);) ++end;
       if (end > at + 1) names.emplace(sql.substr(at, end - at));
     }
-    at = end;
+    at = std::max(end, at + 1);
   }
   return names;
 }
