@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <optional>
 
@@ -16,13 +17,22 @@ constexpr uint8_t kInteriorPage = 0x05, kLeafPage = 0x0D;
 constexpr int kDeepest = 20;  // levels; SQLite's own limit
 constexpr size_t kMostColumns = 64;
 
-uint64_t bigEndian(const uint8_t* bytes, size_t count) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < count; ++i) value = value << 8 | bytes[i];
-  return value;
+static_assert(std::endian::native == std::endian::little);
+uint16_t number16(const uint8_t* bytes) {
+  uint16_t value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return __builtin_bswap16(value);
 }
-size_t number16(const uint8_t* bytes) { return bigEndian(bytes, 2); }
-uint32_t number32(const uint8_t* bytes) { return static_cast<uint32_t>(bigEndian(bytes, 4)); }
+uint32_t number32(const uint8_t* bytes) {
+  uint32_t value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return __builtin_bswap32(value);
+}
+uint64_t number64(const uint8_t* bytes) {
+  uint64_t value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return __builtin_bswap64(value);
+}
 
 // Reads SQLite's numbers of variable length; everything behind the end reads as 0 and leaves isGood false.
 class Varints {
@@ -73,11 +83,11 @@ class Pages {
     pages.m_count = static_cast<uint64_t>(bytes) / pages.m_pageSize;
     if (pages.m_usable < 480 || pages.m_count == 0) return {};
     pages.m_perPiece = std::max<size_t>(1, kPieceBytes / pages.m_pageSize);
-    pages.m_piece.resize(pages.m_perPiece * pages.m_pageSize);
+    pages.m_piece.resize(pages.m_perPiece * pages.m_pageSize + kSlack);
     return pages;
   }
 
-  // Null when there is none; good until the next is asked for.
+  // Null when there is none; good until the next is asked for. kSlack bytes behind it can be read.
   [[nodiscard]] const uint8_t* page(uint32_t number) {
     if (number == 0 || number > m_count) return nullptr;
     const uint64_t index = number - 1, piece = index / m_perPiece;
@@ -95,7 +105,7 @@ class Pages {
   [[nodiscard]] uint64_t count() const { return m_count; }
 
  private:
-  static constexpr size_t kPieceBytes = 64 << 10;
+  static constexpr size_t kPieceBytes = 64 << 10, kSlack = sizeof(uint64_t);
   static constexpr uint64_t kNone = ~uint64_t{0};
   sqlite3_file* m_file = nullptr;
   size_t m_pageSize = 0, m_usable = 0, m_perPiece = 1;
@@ -197,37 +207,24 @@ class TableWalk {
     }
     return true;
   }
-  static int64_t number(uint64_t type, const uint8_t* value) {
-    switch (type) {
-      case 1:
-        return static_cast<int8_t>(*value);
-      case 2:
-        return static_cast<int16_t>(bigEndian(value, 2));
-      case 4:
-        return static_cast<int32_t>(bigEndian(value, 4));
-      case 6:
-        return static_cast<int64_t>(bigEndian(value, 8));
-      default:
-        const size_t bytes = kBytes[type], unused = 64 - 8 * bytes;
-        return static_cast<int64_t>(bigEndian(value, bytes) << unused) >> unused;
-    }
-  }
   bool take(size_t slot, uint64_t type, const uint8_t* value, int64_t rowId) {
-    if (type == 0) {
-      const bool isRowId = static_cast<int8_t>(slot) == m_rowIdSlot;
-      m_values[slot] = isRowId ? rowId : 0;
-      if (!isRowId) m_nulls |= uint32_t{1} << slot;
+    if (type >= 1 && type <= 6) {
+      m_values[slot] = static_cast<int64_t>(number64(value)) >> kUnused[type];  // of eight bytes the first
     } else if (type == 8 || type == 9) {
-      m_values[slot] = type == 9;
-    } else if (type <= 6) {
-      m_values[slot] = number(type, value);
-    } else {
+      m_values[slot] = static_cast<int64_t>(type - 8);
+    } else if (type != 0) {
       return false;  // a real number, a text or bytes
+    } else if (static_cast<int8_t>(slot) == m_rowIdSlot) {
+      m_values[slot] = rowId;
+    } else {
+      m_values[slot] = 0;
+      m_nulls |= uint32_t{1} << slot;
     }
     return true;
   }
 
   static constexpr std::array<uint8_t, 10> kBytes = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0};  // of a value, by type
+  static constexpr std::array<uint8_t, 7> kUnused = {0, 56, 48, 40, 32, 16, 0};  // bits behind a number in eight bytes
   Pages m_pages;
   const TablePages::Callbacks& m_callbacks;
   size_t& m_given;
