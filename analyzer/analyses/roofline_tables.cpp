@@ -35,7 +35,7 @@ AnalysisRows rooflineRows(Trace& trace, const Filter& filter, RooflineBy by) {
                       textOrNull(p.name),
                       p.operation,
                       textCell(nameOf(p.source)),
-                      p.precision,
+                      textOrNull(p.precision),
                       int64_t{p.precisionAssumed},
                       p.count,
                       cell(p.duration),

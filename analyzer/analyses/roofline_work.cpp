@@ -61,10 +61,11 @@ Status loadShapes(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelati
   return links.value().status();
 }
 
-// Operators of a framework whose FLOPs follow from the shapes of their arguments, for what no library call claims.
+// Operators of a framework whose work follows from the shapes of their arguments, for what no library call claims.
 Status loadOperators(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelation) {
   auto rows = trace.query(
-      "SELECT o.id, o.process_id, o.start_ns, o.name_id, o.argument_set_id, a.dims_id, a.types_id, a.values_id"
+      "SELECT o.id, o.process_id, o.start_ns, o.name_id, o.argument_set_id, a.dims_id, a.types_id, a.values_id,"
+      " a.strides_id"
       " FROM operator o JOIN operator_argument_set a ON a.id = o.argument_set_id");
   if (!rows.ok()) return rows.error();
   std::unordered_map<StringId, bool> isKnownName;
@@ -75,13 +76,13 @@ Status loadOperators(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrel
     const StringId name = row.id<StringId>(3);
     auto hasFormula = isKnownName.find(name);
     if (hasFormula == isKnownName.end()) {
-      hasFormula = isKnownName.emplace(name, isMatrixOperator(trace.text(name))).first;
+      hasFormula = isKnownName.emplace(name, hasWorkFormula(trace.text(name))).first;
     }
     if (!hasFormula->second) continue;
     const auto [found, isNew] = known.try_emplace({name, row.integer(4)});
     if (isNew) {
       found->second = workOfOperator(trace.text(name), trace.text(row.id<StringId>(5)), trace.text(row.id<StringId>(6)),
-                                     trace.text(row.id<StringId>(7)));
+                                     trace.text(row.id<StringId>(7)), trace.text(row.id<StringId>(8)));
     }
     if (!found->second) continue;
     Work work;
