@@ -154,6 +154,14 @@ std::string stepsText(const Interval& steps) {
   return fmt::format("{}{}{}", from, begins && ends ? " " : "", to);
 }
 
+// " --from 12 --to 34"
+std::string limitsText(const Interval& steps) {
+  std::string text;
+  if (steps.start > kAllTime.start) text += fmt::format(" --from {}", (steps.start - TimePoint()).ns());
+  if (steps.end < kAllTime.end) text += fmt::format(" --to {}", (steps.end - TimePoint()).ns());
+  return text;
+}
+
 void printSmall(const Advice& advice) {
   if (advice.small.empty()) return;
   std::vector<std::string> titles;
@@ -189,8 +197,10 @@ void printAdvice(const Advice& advice) {
                                           stepsText(*advice.steps))
                             : std::string());
   } else if (advice.steps) {
-    fmt::print("Findings of the steps ({} of the recording); those outside them come last.\n\n",
-               stepsText(*advice.steps));
+    fmt::print(
+        "Findings of the steps ({} of the recording); those outside them come last. Reports have the numbers of the "
+        "steps with{}.\n\n",
+        stepsText(*advice.steps), limitsText(*advice.steps));
   }
   int number = 0;
   bool isOutside = false;

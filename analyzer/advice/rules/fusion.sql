@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Memory-bound kernels that fusion would help
 -- Memory-bound kernels whose half takes more than 0.5 % of a device's span
+-- needs: device work
 -- remedy: Fuse pointwise chains and normalizations (torch.compile, Triton, apex), so that intermediate results stay in
 --   registers.
 -- remedy without torch: Fuse elementwise chains and normalizations into one kernel or into the product before them, so that

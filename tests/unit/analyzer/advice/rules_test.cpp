@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "analyzer/advice/rule_file.h"
 #include "tests/unit/analyzer/advice/rules.h"
 
@@ -219,6 +221,22 @@ void runOutOfMemory(TraceBuilder& trace, const std::string& asked) {
   trace.addRange(rank.process, rank.thread, 2000, 0,
                  "out of memory: " + asked + " were asked for, 1.00 MiB were free on device 0");
   trace.execute("UPDATE range SET kind = 'mark', domain_id = " + std::to_string(trace.text("PyTorch memory")));
+}
+
+TEST(Rules, WithoutAnyDeviceWorkMostHaveTheSameReason) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addCollective(
+        {.process = rank.process, .thread = rank.thread, .startNs = 10});  // as a flight recorder has it
+  }
+  const Advice advice = adviceOn(file);
+  std::set<std::string> reasons;
+  for (const Abstention& one : advice.abstentions) reasons.insert(one.reason);
+  EXPECT_GT(advice.abstentions.size(), 20u);
+  EXPECT_LE(reasons.size(), 5u);
+  EXPECT_EQ(reasonOf(advice, "small_kernels"), "no work of a device was recorded");
 }
 
 TEST(Rules, RunningOutOfMemoryIsSaidWithWhatWasLiveAndCachedThen) {
