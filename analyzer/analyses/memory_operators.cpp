@@ -266,9 +266,9 @@ const ElementType* resultType(Result result, const ElementType* input) {
   return input;
 }
 
-OperatorWork workOf(double flops, double bytes, const ElementType* computed) {
-  if (computed->kind != ElementType::Kind::Floating) return {0, bytes, "", false};
-  return {flops, bytes, computed->precision == "fp64" ? "fp64" : "fp32", false};
+OperatorWork workOf(double flops, double read, double written, const ElementType* computed) {
+  if (computed->kind != ElementType::Kind::Floating) return {0, read + written, "", false, written};
+  return {flops, read + written, computed->precision == "fp64" ? "fp64" : "fp32", false, written};
 }
 
 std::optional<OperatorWork> workOfElementwise(const Elementwise& entry, std::string_view name,
@@ -288,21 +288,22 @@ std::optional<OperatorWork> workOfElementwise(const Elementwise& entry, std::str
     output = elementTypeOf("float");  // half_to_float
   }
   const double elements = product(*shape);
-  return workOf(entry.flops * elements, storedBytes(arguments, *tensors) + elements * output->bytes, computed);
+  return workOf(entry.flops * elements, storedBytes(arguments, *tensors), elements * output->bytes, computed);
 }
 
 // copy_(self, source): the source is read.
 std::optional<OperatorWork> workOfCopy(const OperatorArguments& arguments) {
   const ElementType *self = arguments.type(0), *source = arguments.type(1);
   if (!self || !source || !arguments.hasShape(0) || !arguments.hasShape(1)) return std::nullopt;
-  return OperatorWork{0, arguments.storedElements(0) * self->bytes + arguments.storedElements(1) * source->bytes, "",
-                      false};
+  const double written = arguments.storedElements(0) * self->bytes;
+  return OperatorWork{0, written + arguments.storedElements(1) * source->bytes, "", false, written};
 }
 
 std::optional<OperatorWork> workOfFill(const OperatorArguments& arguments) {
   const ElementType* self = arguments.type(0);
   if (!self || !arguments.hasShape(0)) return std::nullopt;
-  return OperatorWork{0, arguments.storedElements(0) * self->bytes, "", false};
+  const double written = arguments.storedElements(0) * self->bytes;
+  return OperatorWork{0, written, "", false, written};
 }
 
 // What remains of a shape when the dimensions of a text ("[-1]", "1") are reduced; none when it names no dimension.
@@ -331,8 +332,8 @@ std::optional<OperatorWork> workOfReduction(const Reduction& entry, const Operat
   const ElementType* input = tensors->front().type;
   const double elements = product(arguments.shape(0));
   const double written = remaining(arguments.shape(0), arguments.value(entry.dimensions)).value_or(1);
-  return workOf(entry.flops * elements,
-                storedBytes(arguments, *tensors) + written * resultType(entry.result, input)->bytes, input);
+  return workOf(entry.flops * elements, storedBytes(arguments, *tensors),
+                written * resultType(entry.result, input)->bytes, input);
 }
 
 // All tensors are read; the result or the input's gradient, and the gradients of weight and bias, are written. The
@@ -346,7 +347,7 @@ std::optional<OperatorWork> workOfNormalization(const Normalization& entry, cons
   if (const ElementType* weight = arguments.type(entry.weight); entry.isBackward && weight) {
     written += 2 * product(arguments.shape(entry.weight)) * weight->bytes;
   }
-  return workOf(entry.flops * elements, storedBytes(arguments, *tensors) + written, input);
+  return workOf(entry.flops * elements, storedBytes(arguments, *tensors), written, input);
 }
 
 }  // namespace

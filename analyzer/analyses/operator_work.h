@@ -15,6 +15,7 @@ struct OperatorWork {
   double flops = 0, bytes = 0;
   std::string precision;          // "fp32" "bf16" …; "": integers, which have no FLOPs
   bool precisionAssumed = false;  // float operands may have used tf32
+  double written = 0;             // of the bytes; of operators that memory bounds (memory_operators.h), else 0
 };
 
 // Whether there is a formula for an operator of this name.

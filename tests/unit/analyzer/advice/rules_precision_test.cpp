@@ -159,7 +159,8 @@ TEST(Rules, MemoryBoundChain) {
       host.launch(begin + kUs, begin + 20 * kUs, kMs - 20 * kUs, "gelu");
     }
   }
-  EXPECT_EQ(gainOf(adviceOn(file), "fusion"), 4 * (kMs - 20 * kUs) / 2);
+  // Three of the four results need not be written and read again.
+  EXPECT_EQ(gainOf(adviceOn(file), "fusion"), 4 * (kMs - 20 * kUs) * 3 / 4);
 }
 
 TEST(Rules, LossScaleSkips) {
