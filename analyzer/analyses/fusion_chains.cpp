@@ -25,7 +25,7 @@ struct Link {
 
 class Finder {
  public:
-  Finder(const Trace& trace, const CollectedWork& collected, const DeviceRoofs& roofs)
+  Finder(Trace& trace, const CollectedWork& collected, const DeviceRoofs& roofs)
       : m_trace(trace), m_collected(collected), m_roofs(roofs) {}
 
   std::vector<FusionChains> find(std::vector<WorkKernel> kernels) {
@@ -100,7 +100,7 @@ class Finder {
     int64_t kernelCount = 0;
     for (const Link& link : m_chain) {
       if (!operations.empty()) operations += " + ";
-      operations += m_collected.works[link.work].operation;
+      operations += m_trace.text(m_collected.works[link.work].operation);
       bytes += link.read + link.written;
       between += 2 * link.written;
       duration += link.duration;
@@ -127,7 +127,7 @@ class Finder {
     chains.lastKernel = m_chain.back().lastKernel;
   }
 
-  const Trace& m_trace;
+  Trace& m_trace;
   const CollectedWork& m_collected;
   const DeviceRoofs& m_roofs;
   std::map<std::pair<ProcessId, DeviceId>, double> m_memory;

@@ -73,7 +73,7 @@ void judge(RooflinePoint& point, const DeviceRoofline& device, int64_t multiproc
 // device.
 void addPoints(Trace& trace, const std::vector<Work>& works, UnknownTotals& unknown, RooflineBy by,
                std::map<std::pair<ProcessId, DeviceId>, DeviceRoofline>& devices) {
-  using PointKey = std::tuple<ProcessId, DeviceId, StringId, std::string, std::string, WorkSource, bool>;
+  using PointKey = std::tuple<ProcessId, DeviceId, StringId, StringId, std::string, WorkSource, bool>;
   std::map<PointKey, RooflinePoint> points;
   for (const Work& work : works) {
     if (work.kernelCount == 0) continue;
@@ -88,7 +88,7 @@ void addPoints(Trace& trace, const std::vector<Work>& works, UnknownTotals& unkn
         points[{work.process, work.device, name, work.operation, work.precision, work.source, work.precisionAssumed}];
     if (point.count++ == 0) {
       point.name = trace.text(name);
-      point.operation = work.operation;
+      point.operation = trace.text(work.operation);
       point.precision = work.precision;
       point.precisionAssumed = work.precisionAssumed;
       point.source = work.source;

@@ -41,7 +41,7 @@ Status loadShapes(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelati
     Statement& row = calls.value();
     Work work;
     work.process = row.id<ProcessId>(0);
-    work.operation = trace.text(row.id<StringId>(2));
+    work.operation = row.id<StringId>(2);
     work.precision = trace.text(row.id<StringId>(3));
     work.flops = row.real(4);
     work.bytes = row.real(5);
@@ -89,7 +89,7 @@ Status loadOperators(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrel
     work.source = WorkSource::Shape;
     work.process = row.id<ProcessId>(1);
     work.start = row.time(2);
-    work.operation = trace.text(name);
+    work.operation = name;
     work.precision = found->second->precision;
     work.precisionAssumed = found->second->precisionAssumed;
     work.flops = found->second->flops;
@@ -139,7 +139,7 @@ Status loadDeclared(Trace& trace, std::vector<Work>& works, RangesByThread& byTh
     found.time = intervalOf(row.integer(3), row.integer(4));
     found.work.process = row.id<ProcessId>(1);
     found.work.start = found.time.start;
-    found.work.operation = trace.text(row.id<StringId>(5));
+    found.work.operation = row.id<StringId>(5);
     if (row.text(6) == "flops") {
       found.hasFlops = true;
       found.work.flops = row.real(7);

@@ -20,7 +20,7 @@ struct Work {
   WorkSource source = WorkSource::Shape;
   ProcessId process;
   TimePoint start;  // on the host
-  std::string operation;
+  StringId operation;  // library function, operator, or name of the range
   std::string precision;
   bool precisionAssumed = false;
   double flops = 0, bytes = 0;
