@@ -72,7 +72,13 @@ void printAdviceAsJson(const Advice& advice) {
                            {"reason", textOf(abstention.reason)}});
   }
   for (const std::string& title : advice.quiet) quiet.push_back(textOf(title));
-  fmt::print("{}\n", json{{"findings", objectsOf(advice.findings)},
+  // What findings that are not outside_steps were limited to; null: not at all.
+  json from = nullptr, to = nullptr;
+  if (advice.steps && advice.steps->start > kAllTime.start) from = (advice.steps->start - TimePoint()).ns();
+  if (advice.steps && advice.steps->end < kAllTime.end) to = (advice.steps->end - TimePoint()).ns();
+  fmt::print("{}\n", json{{"steps_from_ns", from},
+                          {"steps_to_ns", to},
+                          {"findings", objectsOf(advice.findings)},
                           {"small", objectsOf(advice.small)},
                           {"small_below_ns", advice.smallBelow.ns()},
                           {"cannot_say", abstentions},
