@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/fusion_chains.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <span>
@@ -93,20 +95,48 @@ class Finder {
     m_chain.clear();
   }
 
+  [[nodiscard]] bool isDeclared(const Link& link) const {
+    return m_collected.works[link.work].source == WorkSource::Declared;
+  }
+
+  std::string operationsOfChain() {
+    std::string text;
+    for (size_t i = 0; i < m_chain.size();) {
+      const StringId operation = m_collected.works[m_chain[i].work].operation;
+      size_t count = 1;
+      while (i + count < m_chain.size() && m_collected.works[m_chain[i + count].work].operation == operation) ++count;
+      constexpr size_t kMany = 3;
+      const size_t times = count < kMany ? count : 1;
+      for (size_t n = 0; n < times; ++n)
+        text += fmt::format("{}{}", text.empty() ? "" : " + ", m_trace.text(operation));
+      if (count >= kMany) text += " repeatedly";
+      i += count;
+    }
+    return text;
+  }
+
+  // Written by one and read by the next.
+  [[nodiscard]] double betweenBytes() const {
+    double bytes = 0;
+    bool isPaired = false;
+    for (size_t i = 0; i + 1 < m_chain.size(); ++i) {
+      isPaired = !isPaired || !(isDeclared(m_chain[i]) || isDeclared(m_chain[i + 1]));
+      if (isPaired) bytes += 2 * m_chain[i].written;
+    }
+    return bytes;
+  }
+
   void keep() {
-    std::string operations;
-    double bytes = 0, between = 0;
+    std::string operations = operationsOfChain();
+    const double between = betweenBytes();
+    double bytes = 0;
     Duration duration;
     int64_t kernelCount = 0;
     for (const Link& link : m_chain) {
-      if (!operations.empty()) operations += " + ";
-      operations += m_trace.text(m_collected.works[link.work].operation);
       bytes += link.read + link.written;
-      between += 2 * link.written;
       duration += link.duration;
       kernelCount += link.kernelCount;
     }
-    between -= 2 * m_chain.back().written;  // the result
     const Work& work = m_collected.works[m_chain.front().work];
     FusionChains& chains = m_found[{work.process, work.device, operations}];
     if (chains.count++ == 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that memory bounds and that follow one another on a stream, each of a size to read what the one before it
 // wrote (once to four times as much): fused, what is between them stays in registers. Of works (roofline_work.h) whose
-// written bytes are known, or that were declared (then half of their bytes are taken as written); products are not
-// among them. Memory bounds a kernel that attains more than 60 % of the device's memory roof (above it, what it read
-// was in a cache).
+// written bytes are known, or that were declared: then half of their bytes are taken as written, and only pairs of them
+// as fused, because a declaration does not tell what is read. Products are not among them. Memory bounds a kernel that
+// attains more than 60 % of the device's memory roof (above it, what it read was in a cache).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ struct FusionChains {
   ProcessId process;
   std::optional<int64_t> rank;
   DeviceId device;
-  std::string operations;  // "aten::pow + aten::mul"
+  std::string operations;  // "aten::pow + aten::mul"; one that follows itself twice or more: "triad repeatedly"
   int64_t count = 0, kernelCount = 0;
   Duration duration;        // sum of the kernels'
   double bytes = 0;         // read and written

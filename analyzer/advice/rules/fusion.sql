@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Memory-bound kernels that fusion would help
--- Chains of memory-bound kernels, one after another on a stream, of which each reads once to four times as much as the one before it wrote; what passes between them through memory takes more than 0.5 % of a device's span
+-- Chains of memory-bound kernels, one after another on a stream, of which each reads once to four times as much as the one before it wrote (of declared work, which does not tell what it reads, pairs); what passes between them through memory takes more than 0.5 % of a device's span
 -- needs: device work
 -- remedy: Fuse pointwise chains and normalizations (torch.compile, Triton, apex), so that intermediate results stay in
 --   registers.

@@ -75,6 +75,20 @@ TEST(FusionChains, SaveWhatOneWritesAndTheNextReads) {
   EXPECT_LT(chains[0].firstKernel, chains[0].lastKernel);
 }
 
+TEST(FusionChains, SaveAllButTheLastResult) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    Operators operators(trace);
+    for (int i = 0; i < 4; ++i) operators.run("aten::relu", 1, 2 * kTensor, 0.8);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto chains = valueOf(findFusionChains(trace, {}));
+  ASSERT_EQ(chains.size(), 1u);
+  EXPECT_EQ(chains[0].operations, "aten::relu repeatedly");
+  EXPECT_DOUBLE_EQ(chains[0].betweenBytes, 6 * kTensor);  // of 8
+}
+
 TEST(FusionChains, EndWhereMemoryDoesNotBoundOrNothingIsKnown) {
   const TraceFile file;
   {
