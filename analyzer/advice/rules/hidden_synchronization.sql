@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Hidden synchronization in the step
+-- Hidden synchronization
 -- Places of the code (a range or operator) that wait for the device at least 5 times (reading the loss, .item(), .cpu(), nonzero, a blocking copy): what the device would gain without the waits is more than 0.5 % of its span, or the waits take more than 10 % of the range's time and it is more than 0.5 % of that; the three that cost most on each rank; costs as in report synchronizations
+-- needs: device work
 -- threshold: 5 waits at one place and 0.5 % of the span, or 10 % of a range's time
 -- remedy: Read values every N steps only, keep them on the device (loss.detach()), copy with non_blocking=True and read
 --   later, use torch.where in place of boolean indexing.

@@ -90,6 +90,26 @@ TEST_F(Cli, OutOfMemoryIsSaidWithWhatWasLive) {
               HasSubstr("10.00 MiB"));
 }
 
+TEST_F(Cli, AFailedAllocationIsSaidAndWhatWasLiveThen) {
+  {
+    TraceBuilder trace(path("failed.sqlite"));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    trace.addAllocation(
+        {.process = process, .device = device, .startNs = 10, .address = 4096, .bytes = 30 << 20, .freedNs = 1000});
+    trace.addAllocation(
+        {.process = process, .device = device, .startNs = 2000, .address = 4096, .bytes = 10 << 20, .freedNs = 9000});
+    trace.addApiCall(process, trace.addThread(process), 5000, 1000, "cudaMalloc", 7);
+    trace.execute("UPDATE api_call SET result = 2");
+  }
+  EXPECT_THAT(plumb({"summary", path("failed.sqlite")}).output,
+              HasSubstr("At 6.0 µs, out of memory: cudaMalloc failed (error 2); 10.00 MiB were live."));
+  const std::string peak = plumb({"report", "memory_peak", path("failed.sqlite")}).output;
+  EXPECT_THAT(peak, AllOf(HasSubstr("The program ran out of memory at 6.0 µs: cudaMalloc failed (error 2)."),
+                          HasSubstr("30.00 MiB"), Not(HasSubstr("10.00 MiB"))));
+  EXPECT_THAT(plumb({"report", "memory_peak", path("failed.sqlite"), "--by", "out_of_memory"}).output,
+              AllOf(HasSubstr("10.00 MiB"), Not(HasSubstr("30.00 MiB"))));
+}
+
 TEST_F(Cli, AHungRunsRecordingSaysSoBeforeItsTimes) {
   constexpr int64_t kMs = 1'000'000;
   {
