@@ -151,9 +151,8 @@ int runExport(const ExportArguments& arguments) {
                                 arguments.format, arguments.format == "nsys" ? "database" : "folder"),
                     kBadInput);
   }
-  std::error_code ignored;
-  if (fs::equivalent(arguments.file, arguments.output, ignored)) {
-    return complain(fmt::format("{} is the trace itself; name another file with -o.", arguments.output), kBadInput);
+  if (const Status other = checkNotRead(arguments.output, {arguments.file}); !other.ok()) {
+    return complain(other.error().message, kBadInput);
   }
   if (arguments.format == "parquet") {
     std::vector<std::string> forwarded = {arguments.file, arguments.output};
@@ -181,7 +180,7 @@ int runMerge(const MergeArguments& arguments) {
   if (arguments.files.size() < 2) return complain("Name two or more trace files to merge.", kBadInput);
   removeStagingsWhenInterrupted();
   bool writeFailed = false;
-  auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion, &writeFailed});
+  auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion, &writeFailed, arguments.force});
   if (!merged.ok()) return complain(merged.error().message, writeFailed ? kFailed : kBadInput);
   for (const std::string& warning : merged.value().warnings) (void)complain(warning, kDone);
   fmt::print("{}: {} rows of {} files\n", escaped(arguments.output),
@@ -197,7 +196,7 @@ int runPack(const PackArguments& arguments) {
     progress = [&](const std::string& what, uint64_t done, uint64_t size) { line.show(what, done, size); };
   }
   bool writeFailed = false;
-  auto packed = exports::packTrace(arguments.file, arguments.output, progress, &writeFailed);
+  auto packed = exports::packTrace(arguments.file, arguments.output, arguments.force, progress, &writeFailed);
   line.clear();
   if (!packed.ok()) return complain(packed.error().message, writeFailed ? kFailed : kBadInput);
   const exports::PackResult& result = packed.value();

@@ -105,6 +105,7 @@ int runImport(const ImportArguments& arguments) {
   options.files = arguments.files;
   options.ranks.assign(arguments.ranks.begin(), arguments.ranks.end());
   options.output = arguments.output;
+  options.replace = arguments.force;
   options.version = kVersion;
   options.sizes = arguments.sizes;
   bool writeFailed = false;

@@ -370,7 +370,8 @@ std::string missingRanksText(int64_t present, int64_t worldSize) {
 
 Result<ImportResult> importTraces(const ImportOptions& options) {
   if (const Status checked = checkOptions(options); !checked.ok()) return checked.error();
-  auto file = TraceFile::create(options.output);
+  if (const Status other = checkNotRead(options.output, options.files); !other.ok()) return other.error();
+  auto file = TraceFile::create(options.output, options.replace);
   if (!file.ok()) {
     // Not "Cannot create", which is a place that cannot be.
     if (options.writeFailed) *options.writeFailed = file.error().message.starts_with("Cannot write");
