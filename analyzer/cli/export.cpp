@@ -78,6 +78,8 @@ int exportToNsys(Trace& trace, const ExportArguments& arguments) {
   if (!written.ok()) return complain(written.error().message, writeFailed ? kFailed : kBadInput);
   fmt::print("{}: {} tables, {} rows, named as in Nsight Systems' SQLite export\n", escaped(arguments.output),
              written.value().tables, formatCount(written.value().rows));
+  const std::string leftOut = exports::leftOutText(written.value().leftOut);
+  if (!leftOut.empty()) fmt::print("{}\n", leftOut);
   return kDone;
 }
 

@@ -327,7 +327,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       "folded   stacks for flamegraph.pl, speedscope, inferno\n"
       "html     one page to send to a colleague: what ran, where its time and memory went, advice\n"
       "What a format has no place for is said at the end, with how many rows it is: of chrome environment variables,\n"
-      "clock readings, states of plugins and of communicators, benchmarks, and events without a time.\n"
+      "clock readings, states of plugins and of communicators, benchmarks, and events without a time; of nsys also\n"
+      "ranks, operators, Python calls, collectives, calls of libraries, counters and names of memory.\n"
       "Example: plumb export run.sqlite --format chrome -o run.json.gz");
 
   CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/export/chrome_contents.h"
+#include "analyzer/export/contents.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb::exports {

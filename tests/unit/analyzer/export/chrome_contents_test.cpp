@@ -13,23 +13,6 @@
 namespace plumb::test {
 namespace {
 
-// A trace whose rows are given in SQL; text('x') is the id of a text.
-void makeTrace(const std::string& path, const std::vector<std::string>& statements) {
-  TraceBuilder builder(path);
-  const OneRank rank(builder);
-  for (const std::string& statement : statements) {
-    std::string sql = statement;
-    for (size_t at = sql.find("text("); at != std::string::npos; at = sql.find("text(", at)) {
-      const size_t end = sql.find(')', at);
-      const std::string text = sql.substr(at + 5, end - at - 5);
-      builder.execute(
-          fmt::format("INSERT INTO string(text) SELECT {0} WHERE {0} NOT IN (SELECT text FROM string)", text));
-      sql.replace(at, end + 1 - at, fmt::format("(SELECT id FROM string WHERE text = {})", text));
-    }
-    builder.execute(sql);
-  }
-}
-
 struct RoundTripped {
   std::string leftOut;
   Trace before, after;
@@ -62,7 +45,7 @@ TEST(ChromeContents, NameEveryTableOfTheSchema) {
   makeTrace(file.path(), {});
   Trace trace = valueOf(Trace::open(file.path()));
   std::vector<std::string> listed;
-  for (const exports::ChromeContent& content : exports::chromeContents()) {
+  for (const exports::Content& content : exports::chromeContents()) {
     listed.emplace_back(content.table);
     EXPECT_TRUE(!content.becomes.empty() || !content.called.empty()) << content.table;
     EXPECT_EQ(content.without.empty() && !content.becomes.empty(), content.called.empty()) << content.table;
