@@ -65,8 +65,8 @@ int exportToFolded(Trace& trace, const ExportArguments& arguments) {
   auto lines = exports::exportFolded(trace, weight, out.value());
   if (!lines.ok()) return complain(lines.error().message, kFailed);
   if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  fmt::print(remarksFor(arguments), "{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value().lines,
-             arguments.weight);
+  fmt::print(remarksFor(arguments), "{}: {} stack{} in ns of {} time\n", escaped(arguments.output), lines.value().lines,
+             lines.value().lines == 1 ? "" : "s", arguments.weight);
   const std::string leftOut = exports::leftOutText(lines.value());
   if (!leftOut.empty()) fmt::print(remarksFor(arguments), "{}\n", leftOut);
   return kDone;
