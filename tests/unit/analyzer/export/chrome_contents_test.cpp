@@ -151,6 +151,20 @@ TEST(ChromeContents, MemoryOfEveryKindComesBack) {
                         " ON e.region_id = r.id ORDER BY 1"});
 }
 
+// Ranges of NVTX's default domain are torch.profiler's user_annotation in the file, and memory has totals in it that
+// nobody counted.
+TEST(ChromeContents, WhatTorchsWordsStandForComesBack) {
+  for (const std::string domain : {"''", "'user_annotation'"}) {
+    const Folder folder;
+    RoundTripped trip =
+        roundTrip(folder, {"INSERT INTO range VALUES (1, 1, 1, NULL, 10, 5, 'push_pop', 0, NULL, text(" + domain +
+                               "), text('forward'), NULL, NULL)",
+                           "INSERT INTO allocation VALUES (1, 1, 1, NULL, 200, 4096, 512, 'device', 1, NULL)"});
+    expectSame(trip, {"SELECT s.text, domain_id = 0 FROM range JOIN string s ON s.id = domain_id"});
+    EXPECT_THAT(rowsOf(trip.after, "SELECT * FROM counter_sample"), testing::IsEmpty());
+  }
+}
+
 TEST(ChromeContents, DevicesRoofsEventRecordsAndDiagnosticsComeBack) {
   const Folder folder;
   RoundTripped trip = roundTrip(
