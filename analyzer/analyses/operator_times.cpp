@@ -49,6 +49,21 @@ void sumUp(const std::vector<OperatorCall>& calls, std::vector<GpuTime>& times) 
 
 }  // namespace
 
+Result<std::optional<Interval>> operatorTimes(Trace& trace, const EventFilter& kept) {
+  std::optional<Interval> times = hullOf(trace, kept, Side::Host);
+  if (kept.keepsAll() || !times) return std::optional<Interval>();
+  TimePoint last = times->end;
+  const Status read =
+      scanRows(trace.database(), "start_ns, duration_ns",
+               "operator NOT INDEXED WHERE " + mayBegin(trace, kept, Side::Host), [&](const RowValues& row) {
+                 if (isUsableTime(row.integer(0), row.integer(1)))
+                   last = std::max(last, row.time(0) + Duration(row.integer(1)));
+               });
+  if (!read.ok()) return read.error();
+  times->end = last;
+  return times;
+}
+
 Result<OperatorIndex> OperatorIndex::load(Trace& trace) {
   OperatorIndex index;
   if (const Status done = index.loadFramework(trace, {}); !done.ok()) return done.error();
@@ -57,17 +72,18 @@ Result<OperatorIndex> OperatorIndex::load(Trace& trace) {
 }
 
 Result<OperatorIndex> OperatorIndex::load(Trace& trace, const EventFilter& kept) {
-  const auto times = hullOf(trace, kept, Side::Host);
-  if (kept.keepsAll() || !times) return load(trace);
+  const auto times = operatorTimes(trace, kept);
+  if (!times.ok()) return times.error();
+  if (!times.value()) return load(trace);
   OperatorIndex index;
-  if (const Status done = index.loadFramework(trace, times); !done.ok()) return done.error();
+  if (const Status done = index.loadFramework(trace, times.value()); !done.ok()) return done.error();
   if (const Status done = index.loadOwn(trace); !done.ok()) return done.error();
   // What a framework's operator launched would seem to be that of a range, if the operator is not there.
   if (index.findsByCall()) return load(trace);
   return index;
 }
 
-// With times those that begin in there, and all that begin until the last of these ends.
+// With times only those that begin in there.
 Status OperatorIndex::loadFramework(Trace& trace, std::optional<Interval> times) {
   std::vector<int64_t> ids;  // of m_calls, in order: the table is read in that of its key
   constexpr int64_t kNoParent = INT64_MIN;
@@ -78,30 +94,19 @@ Status OperatorIndex::loadFramework(Trace& trace, std::optional<Interval> times)
     ids.reserve(expected);
     parents.reserve(expected);
   }
-  const auto readAll = [&] {
-    const std::string chosen =
-        times ? fmt::format(" WHERE start_ns >= {} AND start_ns < {}", times->start.ns(), times->end.ns()) : "";
-    return scanRows(trace.database(),
-                    "id, process_id, name_id, argument_set_id, start_ns, duration_ns, parent_id, thread_id",
-                    "operator NOT INDEXED" + chosen, [&](const RowValues& row) {
-                      if (!isUsableTime(row.integer(4), row.integer(5))) return;
-                      ids.push_back(row.integer(0));
-                      parents.push_back(row.isNull(6) ? kNoParent : row.integer(6));
-                      const Duration length(row.integer(5));
-                      m_calls.push_back({row.id<ProcessId>(1), OperatorSource::Framework, row.id<StringId>(2),
-                                         row.integer(3), row.id<ThreadId>(7), row.time(4), length, length});
-                    });
-  };
-  if (const Status read = readAll(); !read.ok()) return read;
-  TimePoint last = times ? times->end : TimePoint();
-  for (const OperatorCall& call : m_calls) last = std::max(last, call.start + call.cpu);
-  if (times && times->end < last) {
-    times->end = last;
-    m_calls.clear();
-    ids.clear();
-    parents.clear();
-    if (const Status read = readAll(); !read.ok()) return read;
-  }
+  const std::string chosen =
+      times ? fmt::format(" WHERE start_ns >= {} AND start_ns < {}", times->start.ns(), times->end.ns()) : "";
+  const Status read = scanRows(
+      trace.database(), "id, process_id, name_id, argument_set_id, start_ns, duration_ns, parent_id, thread_id",
+      "operator NOT INDEXED" + chosen, [&](const RowValues& row) {
+        if (!isUsableTime(row.integer(4), row.integer(5))) return;
+        ids.push_back(row.integer(0));
+        parents.push_back(row.isNull(6) ? kNoParent : row.integer(6));
+        const Duration length(row.integer(5));
+        m_calls.push_back({row.id<ProcessId>(1), OperatorSource::Framework, row.id<StringId>(2), row.integer(3),
+                           row.id<ThreadId>(7), row.time(4), length, length});
+      });
+  if (!read.ok()) return read;
   if (m_calls.empty()) return Unit{};
   size_t hint = 0;
   const auto indexOf = [&](int64_t id) {

@@ -73,6 +73,9 @@ class OperatorIndex {
   std::unordered_map<Key, int64_t, KeyHash> m_byCorrelation;
 };
 
+// The times in which those begin that the filter keeps on the host, and all inside these; none: all times.
+[[nodiscard]] Result<std::optional<Interval>> operatorTimes(Trace& trace, const EventFilter& kept);
+
 enum class OperatorGrouping : uint8_t { Name, Shape };
 
 struct OperatorTotals {
