@@ -46,8 +46,9 @@ AnalysisRows peakByCategory(Trace& trace, const Filter& filter) {
   }
   for (const auto& other : memory.value().otherSpaces) {
     for (const SpacePeak& peak : other.spaces) {
-      rows.push_back({rankOf(trace, other.process), pidOf(trace, other.process), nullptr, textCell(peak.space),
-                      textCell("unattributed"), nullptr, peak.peakBytes, peak.peakBytes, peak.peakTime.ns()});
+      rows.push_back({rankOf(trace, other.process), pidOf(trace, other.process), ordinalOf(trace, peak.device),
+                      textCell(peak.space), textCell("unattributed"), nullptr, peak.peakBytes, peak.peakBytes,
+                      peak.peakTime.ns()});
     }
   }
   return rows;

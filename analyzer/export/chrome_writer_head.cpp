@@ -121,6 +121,31 @@ Status ChromeWriter::writeSaid() {
   return rows.value().status();
 }
 
+// What torch.profiler's words stand for in this file, so that an import has it again.
+Status ChromeWriter::writeMeanings() {
+  const std::string mine = m_only ? fmt::format(" AND process_id = {}", m_only->id.value()) : std::string();
+  const auto exists = [&](const std::string& sql) -> Result<bool> {
+    auto rows = m_trace.query(sql + mine + " LIMIT 1");
+    if (!rows.ok()) return rows.error();
+    const bool isThere = rows.value().next();
+    if (Status read = rows.value().status(); !read.ok()) return read.error();
+    return isThere;
+  };
+  const auto annotated =
+      exists("SELECT 1 FROM main.range WHERE domain_id IN (SELECT id FROM main.string WHERE text = 'user_annotation')");
+  if (!annotated.ok()) return annotated.error();
+  const auto counted = exists(
+      "SELECT 1 FROM main.counter_sample WHERE name_id IN"
+      " (SELECT id FROM main.string WHERE text GLOB 'torch allocated bytes*')");
+  if (!counted.ok()) return counted.error();
+  Members meanings;
+  if (!annotated.value()) meanings.addString("user_annotation", "default domain");
+  if (!counted.value()) meanings.addString("Total Allocated", "computed");
+  if (const std::string text = meanings.take(); !text.empty())
+    m_block += fmt::format("\"plumb_export\": {{{}}},\n", text);
+  return Unit{};
+}
+
 // What tells the processes apart again when the file is imported.
 Status ChromeWriter::beginProcesses() {
   m_block += "\"processes\": [";
@@ -150,6 +175,7 @@ Status ChromeWriter::begin() {
   if (!m_trace.processes().empty()) {
     if (Status said = writeSaid(); !said.ok()) return said;
   }
+  if (Status written = writeMeanings(); !written.ok()) return written;
   if (!m_only) {
     if (Status begun = beginProcesses(); !begun.ok()) return begun;
   } else {

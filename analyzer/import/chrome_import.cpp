@@ -127,7 +127,9 @@ FileFacts readEvents(EventScanner& scanner, ChromeProcesses& processes, const So
     const ScannedItem item = scanner.next();
     if (item.kind == ScannedItem::Kind::End) break;
     if (item.kind == ScannedItem::Kind::Member) {
-      if (item.key != "processes" || !processes.declare(item.text)) takeMember(item, facts);
+      const bool isTaken = (item.key == "processes" && processes.declare(item.text)) ||
+                           (item.key == "plumb_export" && processes.declareExport(item.text));
+      if (!isTaken) takeMember(item, facts);
     } else if (item.event != nullptr) {
       processes.take(*item.event, item.offset);
       scanner.accept();

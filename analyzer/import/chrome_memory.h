@@ -23,6 +23,8 @@ class ChromeMemory {
   ChromeMemory(TraceFile& file, Registry& registry, Tally& tally, ChromeStacks& stacks)
       : m_file(file), m_registry(registry), m_tally(tally), m_stacks(stacks) {}
 
+  // The totals of [memory] events are sums over them, and no counters.
+  void setComputedTotals(bool areComputed) { m_hasComputedTotals = areComputed; }
   void add(const ChromeEvent& event, int64_t process, int64_t start, uint64_t offset);
   // No more events: what was live before the first of them is live since firstNs.
   [[nodiscard]] Status finish(int64_t process, int64_t firstNs);
@@ -61,7 +63,8 @@ class ChromeMemory {
   std::map<std::string, int64_t> m_spaces;                // of [allocation]; the types that stand for them
   std::map<std::pair<int64_t, int64_t>, Place> m_places;  // by device type and id
   std::unordered_map<Key, int64_t, Hash> m_live;          // allocation's id
-  int64_t m_firstBefore = 0;                              // id of the first allocation whose time finish() sets
+  bool m_hasComputedTotals = false;
+  int64_t m_firstBefore = 0;  // id of the first allocation whose time finish() sets
 };
 
 }  // namespace plumb::import

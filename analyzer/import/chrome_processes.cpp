@@ -52,9 +52,17 @@ bool ChromeProcesses::declare(std::string_view json) {
   for (Declared& process : found) {
     process.one.rows = std::make_unique<ChromeRows>(m_file, true, m_processes.size());
     process.one.rows->setHostPid(process.pids.front());
+    process.one.rows->setExport(m_export);
     for (std::string& pid : process.pids) m_byPid.emplace(std::move(pid), m_processes.size());
     m_processes.push_back(std::move(process.one));
   }
+  return true;
+}
+
+bool ChromeProcesses::declareExport(std::string_view json) {
+  if (eventCount() > 0) return false;
+  m_export = ChromeExportFacts::read(json);
+  for (const One& one : m_processes) one.rows->setExport(m_export);
   return true;
 }
 

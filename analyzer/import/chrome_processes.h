@@ -23,6 +23,8 @@ class ChromeProcesses {
   // "world_size": 2, "deviceProperties": […]}, …]; "own_pid": the program's, where its events have another. False: it
   // is none of this kind, or too late.
   [[nodiscard]] bool declare(std::string_view json);
+  // The member "plumb_export", likewise.
+  [[nodiscard]] bool declareExport(std::string_view json);
   [[nodiscard]] bool areSeveral() const noexcept { return m_processes.size() > 1; }
 
   // offset: of the event's text in the data, for messages.
@@ -51,6 +53,7 @@ class ChromeProcesses {
   TraceFile& m_file;
   std::vector<One> m_processes;
   std::unordered_map<std::string, size_t> m_byPid;
+  ChromeExportFacts m_export;
   std::optional<int64_t> m_originNs;
   std::string m_pid;
 };

@@ -44,6 +44,10 @@ class ChromeRows {
   // The program's own pid, where the file says it.
   void setHostPid(std::string_view pid) { m_registry.noteHostPid(pid, HostSign::Call); }
   [[nodiscard]] const std::string& hostPid() const noexcept { return m_registry.hostPid(); }
+  void setExport(const ChromeExportFacts& facts) {
+    m_isDefaultDomain = facts.isDefaultDomain;
+    m_memory.setComputedTotals(facts.hasComputedTotals);
+  }
   // No more events: writes what was waiting for the file's end.
   [[nodiscard]] Status finish(const RunFacts& facts);
 
@@ -124,6 +128,7 @@ class ChromeRows {
   ChromeMemory m_memory;
   ChromeExportRows m_exported;
   ChromeFlows m_flows;
+  bool m_isDefaultDomain = false;
   uint64_t m_events = 0;
   uint64_t m_offset = 0;  // of the event at hand
   std::optional<int64_t> m_originNs;

@@ -38,6 +38,23 @@ TEST_F(Cli, CollectivesWithoutKernelsHaveNoTimes) {
   EXPECT_THAT(page, Not(HasSubstr("0 ns")));
 }
 
+TEST_F(Cli, WorkWhoseLaunchIsNotThereIsCounted) {
+  for (const bool isLaunched : {false, true}) {
+    const std::string file = path(isLaunched ? "launched.sqlite" : "unlaunched.sqlite");
+    {
+      TraceBuilder trace(file);
+      const int64_t process = trace.addRank(0, 1), device = trace.addDevice(process);
+      const int64_t stream = trace.addStream(process, device, 7);
+      trace.addApiCall(process, trace.addThread(process), 0, 5, "cudaLaunchKernel", 1);
+      for (const int64_t correlation : {1, isLaunched ? 1 : 2}) {
+        trace.addKernel({process, device, stream, correlation * 100, 10, correlation, 0}, "k");
+      }
+    }
+    const std::string page = plumb({"summary", file}).output;
+    EXPECT_EQ(countOf(page, "Launch calls of 1 of 2 GPU events"), isLaunched ? 0u : 1u) << page;
+  }
+}
+
 TEST_F(Cli, RanksThatAreAlikeAreOneRow) {
   {
     TraceBuilder trace(path("many.sqlite"));
