@@ -105,6 +105,7 @@ struct Scope {
   std::optional<Interval> steps;
   bool isOutsideSteps = false;
   bool isWithoutTorch = false;
+  Contents contents;
 };
 
 // Whether it is known that what ran kernels is no Python and uses nothing of PyTorch.
@@ -150,6 +151,9 @@ void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLim
     advice.abstentions.push_back({rule.name, rule.title, std::move(reason), isBroken});
   };
   if (!rule.problem.empty()) return abstain(rule.problem, true);
+  for (const RuleNeed* need : rule.needs) {
+    if (!(scope.contents.*need->has)) return abstain(std::string(need->lack), false);
+  }
   auto report = parseReport(rule.name, rule.sql, rule.origin, "rule");
   if (!report.ok()) return abstain(report.error().message, true);
   Filter filter = scope.filter;
@@ -305,12 +309,16 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
   }
   const auto withoutTorch = isWithoutTorch(trace);
   if (!withoutTorch.ok()) return withoutTorch.error();
-  std::vector<Scope> scopes{{filter, advice.steps, false, withoutTorch.value()}};
+  const auto contents = findContents(trace);
+  if (!contents.ok()) return contents.error();
+  std::vector<Scope> scopes{{filter, advice.steps, false, withoutTorch.value(), contents.value()}};
   if (advice.steps && advice.steps->start > kAllTime.start) {
-    scopes.push_back({within(filter, kAllTime.start, advice.steps->start), advice.steps, true, withoutTorch.value()});
+    scopes.push_back({within(filter, kAllTime.start, advice.steps->start), advice.steps, true, withoutTorch.value(),
+                      contents.value()});
   }
   if (advice.steps && advice.steps->end < kAllTime.end) {
-    scopes.push_back({within(filter, advice.steps->end, kAllTime.end), advice.steps, true, withoutTorch.value()});
+    scopes.push_back(
+        {within(filter, advice.steps->end, kAllTime.end), advice.steps, true, withoutTorch.value(), contents.value()});
   }
   for (const RuleFile& rule : rules.value()) {
     if (!rule.threshold.empty()) advice.thresholds.emplace(rule.title, rule.threshold);

@@ -32,6 +32,24 @@ RuleFile readRule(const std::string& name, const std::string& path) {
   return broken;
 }
 
+// "device work, collectives"
+Status parseNeeds(std::string_view list, RuleFile& rule) {
+  constexpr std::string_view kBetween = ", ";
+  while (!list.empty()) {
+    const std::string_view one = list.substr(0, list.find(kBetween));
+    const auto known = std::ranges::find(kRuleNeeds, one, &RuleNeed::name);
+    if (known == std::end(kRuleNeeds)) {
+      std::string names;
+      for (const RuleNeed& need : kRuleNeeds) names += fmt::format("{}{}", names.empty() ? "" : ", ", need.name);
+      return Error{
+          fmt::format("The rule {} ({}) needs '{}', which is none of: {}.", rule.name, rule.origin, one, names)};
+    }
+    rule.needs.push_back(&*known);
+    list.remove_prefix(std::min(one.size() + kBetween.size(), list.size()));
+  }
+  return Unit{};
+}
+
 }  // namespace
 
 Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::string_view origin) {
@@ -40,7 +58,7 @@ Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::st
   rule.sql = text;
   rule.origin = origin;
   constexpr std::string_view kRemedy = "remedy: ", kOutside = "remedy outside the steps: ",
-                             kWithoutTorch = "remedy without torch: ", kThreshold = "threshold: ";
+                             kWithoutTorch = "remedy without torch: ", kThreshold = "threshold: ", kNeeds = "needs: ";
   std::string* remedy = nullptr;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -57,6 +75,8 @@ Result<RuleFile> parseRule(std::string_view name, std::string_view text, std::st
       remedy = &rule.remedy;
     } else if (line.starts_with(kThreshold)) {
       rule.threshold = line.substr(kThreshold.size());
+    } else if (line.starts_with(kNeeds)) {
+      if (const Status known = parseNeeds(line.substr(kNeeds.size()), rule); !known.ok()) return known.error();
     } else if (line.starts_with(kOutside)) {
       rule.remedyOutside = line.substr(kOutside.size());
       remedy = &rule.remedyOutside;

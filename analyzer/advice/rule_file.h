@@ -2,9 +2,10 @@
 // A rule as a file. Head, after an SPDX line: title; what it looks for; `-- remedy: …` (may go on in following lines
 // that begin with `--   `), and where it differs `-- remedy outside the steps: …`,
 // `-- remedy without torch: …`, and before the remedy
-// `-- threshold: …`, from what on the rule finds something, where that is not a share of the span; then one SQL
-// statement that may use :rank, :step, :range, :from_ns, :to_ns, the views, the analyses and the reports (report_NAME).
-// Its columns, by name, in any order, all but finding optional:
+// `-- threshold: …`, from what on the rule finds something, where that is not a share of the span, and
+// `-- needs: device work`, kinds of records (kRuleNeeds, separated by ", ") without which its SQL is not asked; then
+// one SQL statement that may use :rank, :step, :range, :from_ns, :to_ns, the views, the analyses and the reports
+// (report_NAME). Its columns, by name, in any order, all but finding optional:
 //   finding     a sentence with the numbers; a row without it is ignored
 //   gain_ns     an upper bound of what it saves    arithmetic  how that was computed
 //   rank, pid   whom it concerns                   start_ns, end_ns  where it can be seen
@@ -19,16 +20,30 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/analyses/contents.h"
 #include "collector/schema/result.h"
 
 namespace plumb {
+
+struct RuleNeed {
+  std::string_view name;
+  bool Contents::*has;
+  std::string_view lack;  // after "because"
+};
+inline constexpr RuleNeed kRuleNeeds[] = {
+    {"device work", &Contents::deviceWork, "no work of a device was recorded"},
+    {"API calls", &Contents::apiCalls, "no API calls were recorded"},
+    {"collectives", &Contents::collectives, "no collectives were recorded"},
+    {"allocations", &Contents::allocations, "no allocations were recorded"},
+};
 
 struct RuleFile {
   std::string name, title, question, remedy, sql;
   std::string remedyOutside;       // of what lies outside the steps; "": the same
   std::string threshold;           // from what on it finds something, in words; "": not said
   std::string remedyWithoutTorch;  // of programs that are no Python; "": the same
-  std::string origin;              // path, or "built in"
+  std::vector<const RuleNeed*> needs;
+  std::string origin;   // path, or "built in"
   std::string problem;  // why it cannot be used, a sentence for the user; else empty. Then the title is the name
   [[nodiscard]] bool isBuiltIn() const { return origin == "built in"; }
 };

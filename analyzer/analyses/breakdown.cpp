@@ -2,8 +2,8 @@
 #include "analyzer/analyses/breakdown.h"
 
 #include <algorithm>
-
-#include "analyzer/analyses/windows.h"
+#include <unordered_map>
+#include <utility>
 
 namespace plumb {
 
@@ -45,10 +45,22 @@ Breakdown breakDown(const GpuActivity& activity, const IntervalSet& windows) {
   return sum;
 }
 
+std::function<bool(const GpuEvent&)> touching(const std::vector<ProcessWindows>& windows, const Filter& filter) {
+  if (filter.isWholeTime() && !filter.rank) return {};
+  std::unordered_map<ProcessId, Interval> hulls;
+  for (const ProcessWindows& window : windows) {
+    if (!window.gpu.parts().empty()) hulls.emplace(window.process, window.gpu.hull());
+  }
+  return [hulls = std::move(hulls)](const GpuEvent& event) {
+    const auto hull = hulls.find(event.process);
+    return hull != hulls.end() && event.time.start < hull->second.end && hull->second.start < event.time.end;
+  };
+}
+
 Result<std::vector<DeviceBreakdown>> breakDown(Trace& trace, const Filter& filter) {
   auto windows = findWindows(trace, filter);
   if (!windows.ok()) return windows.error();
-  auto activities = loadGpuActivity(trace);
+  auto activities = loadGpuActivity(trace, touching(windows.value(), filter));
   if (!activities.ok()) return activities.error();
   std::vector<DeviceBreakdown> result;
   for (const GpuActivity& activity : activities.value()) {

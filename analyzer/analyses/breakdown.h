@@ -8,10 +8,12 @@
 // compute + exposed communication + exposed memory + idle = span.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "analyzer/analyses/gpu_events.h"
+#include "analyzer/analyses/windows.h"
 #include "analyzer/trace/filter.h"
 #include "analyzer/trace/trace.h"
 
@@ -42,6 +44,10 @@ struct DeviceBreakdown {
 // One row per device that did anything, in order of rank. With a filter that limits the time, the span is the length of
 // its GPU windows (windows.h) between the device's first start and last end; `window` is their hull.
 [[nodiscard]] Result<std::vector<DeviceBreakdown>> breakDown(Trace& trace, const Filter& filter = {});
+// Whether an event has a part in the GPU windows' hull of its process; empty where the filter leaves nothing out. For
+// loadGpuActivity().
+[[nodiscard]] std::function<bool(const GpuEvent&)> touching(const std::vector<ProcessWindows>& windows,
+                                                            const Filter& filter);
 // Over several windows: the sums of what each gives.
 [[nodiscard]] Breakdown breakDown(const GpuActivity& activity, const IntervalSet& windows);
 

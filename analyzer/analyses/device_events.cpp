@@ -31,11 +31,14 @@ std::string_view copyKindName(int64_t copyKind) {
   return copyKind > 0 && copyKind < static_cast<int64_t>(std::size(kNames)) ? kNames[copyKind] : kNames[0];
 }
 
-Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
+Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) { return loadDeviceTimelines(trace, {}); }
+
+Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace,
+                                                        const std::function<bool(const WorkRow&)>& keeps) {
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
   std::map<std::pair<ProcessId, DeviceId>, DeviceTimeline> devices;
-  const size_t expected = rowsPerPart(trace, "main.kernel", trace.devices().size());
+  const size_t expected = keeps ? 0 : rowsPerPart(trace, "main.kernel", trace.devices().size());
   DeviceTimeline* current = nullptr;  // of the last event: neighbours in the file are mostly of one device
   const Status read = forEachWork(trace, [&](const WorkRow& work) {
     if (!work.isTimed) return;
@@ -45,6 +48,7 @@ Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace) {
       current->device = work.device;
       if (current->events.empty()) current->events.reserve(expected);
     }
+    if (keeps && !keeps(work)) return;
     DeviceEvent event;
     event.time = work.time;
     event.stream = work.stream;

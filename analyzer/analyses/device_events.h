@@ -3,6 +3,7 @@
 // without a usable time are left out.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -36,6 +37,9 @@ struct DeviceTimeline {
 
 // Devices that did anything, in order of rank (processes without one last), then device.
 [[nodiscard]] Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace);
+// The same devices with the events for which `keeps` is true.
+[[nodiscard]] Result<std::vector<DeviceTimeline>> loadDeviceTimelines(Trace& trace,
+                                                                      const std::function<bool(const WorkRow&)>& keeps);
 
 // The name of a piece of work for people: a kernel's short name, "copy HtoD", "set". A kernel's is looked up by row.
 [[nodiscard]] std::string_view copyKindName(int64_t copyKind);

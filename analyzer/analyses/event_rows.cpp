@@ -2,6 +2,7 @@
 #include "analyzer/analyses/event_rows.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,12 @@
 #include "collector/schema/event_flags.h"
 
 namespace plumb {
+size_t rowsPerPart(Trace& trace, const char* table, size_t parts) {
+  auto rows = trace.query(std::string("SELECT count(*) FROM ") + table);
+  const bool isRead = rows.ok() && rows.value().next();
+  return isRead ? static_cast<size_t>(rows.value().integer(0)) / std::max<size_t>(1, parts) : 0;
+}
+
 namespace {
 
 using schema::kFromGraph;
@@ -74,12 +81,16 @@ Status readCalls(Trace& trace, const std::function<void(const CallRow&)>& take) 
 
 // From what is shared, else from the file.
 template <class Row>
-Status forEachShared(Trace& trace, Status (*read)(Trace&, const std::function<void(const Row&)>&),
+Status forEachShared(Trace& trace, std::initializer_list<const char*> tables,
+                     Status (*read)(Trace&, const std::function<void(const Row&)>&),
                      const std::function<void(const Row&)>& take) {
   SharedLoads* loads = trace.sharedLoads();
   if (!loads) return read(trace, take);
   auto rows = loads->get<std::vector<Row>>([&]() -> Result<std::vector<Row>> {
+    size_t count = 0;
+    for (const char* table : tables) count += rowsPerPart(trace, table, 1);
     std::vector<Row> all;
+    all.reserve(count);
     if (const Status done = read(trace, [&](const Row& row) { all.push_back(row); }); !done.ok()) return done.error();
     return all;
   });
@@ -90,18 +101,12 @@ Status forEachShared(Trace& trace, Status (*read)(Trace&, const std::function<vo
 
 }  // namespace
 
-size_t rowsPerPart(Trace& trace, const char* table, size_t parts) {
-  auto rows = trace.query(std::string("SELECT count(*) FROM ") + table);
-  const bool isRead = rows.ok() && rows.value().next();
-  return isRead ? static_cast<size_t>(rows.value().integer(0)) / std::max<size_t>(1, parts) : 0;
-}
-
 Status forEachWork(Trace& trace, const std::function<void(const WorkRow&)>& take) {
-  return forEachShared<WorkRow>(trace, readWork, take);
+  return forEachShared<WorkRow>(trace, {"main.kernel", "main.memory_copy", "main.memory_set"}, readWork, take);
 }
 
 Status forEachCall(Trace& trace, const std::function<void(const CallRow&)>& take) {
-  return forEachShared<CallRow>(trace, readCalls, take);
+  return forEachShared<CallRow>(trace, {"main.api_call"}, readCalls, take);
 }
 
 }  // namespace plumb

@@ -97,7 +97,9 @@ Status forEachGpuEvent(Trace& trace, CommunicationClassifier& classifier,
   });
 }
 
-Result<std::vector<GpuActivity>> loadGpuActivity(Trace& trace) {
+Result<std::vector<GpuActivity>> loadGpuActivity(Trace& trace) { return loadGpuActivity(trace, {}); }
+
+Result<std::vector<GpuActivity>> loadGpuActivity(Trace& trace, const std::function<bool(const GpuEvent&)>& keepsTime) {
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
 
@@ -123,6 +125,7 @@ Result<std::vector<GpuActivity>> loadGpuActivity(Trace& trace) {
     activity.hull.start = current->any ? std::min(activity.hull.start, event.time.start) : event.time.start;
     activity.hull.end = current->any ? std::max(activity.hull.end, event.time.end) : event.time.end;
     current->any = true;
+    if (keepsTime && !keepsTime(event)) return;
     current->intervals[static_cast<size_t>(event.kind)].push_back(event.time);
   });
   if (!read.ok()) return read.error();

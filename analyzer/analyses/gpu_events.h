@@ -75,5 +75,8 @@ struct GpuActivity {
 
 // In order of rank (processes without one last), then device.
 [[nodiscard]] Result<std::vector<GpuActivity>> loadGpuActivity(Trace& trace);
+// The same, but the sets are only of events for which `keepsTime` is true.
+[[nodiscard]] Result<std::vector<GpuActivity>> loadGpuActivity(Trace& trace,
+                                                               const std::function<bool(const GpuEvent&)>& keepsTime);
 
 }  // namespace plumb

@@ -141,15 +141,15 @@ Status readCalls(Trace& trace, Activities& activities) {
 struct Source {
   const char* table;
   Level level;
-  const char* outermost;  // what selects rows that hold all others; "": nothing does
+  bool hasParents;  // rows without a parent_id hold all others
 };
 // What importers call overhead is the profiler's own.
 constexpr Source kSources[] = {
     {"main.range WHERE kind = 'push_pop'"
      " AND domain_id NOT IN (SELECT id FROM main.string WHERE text IN ('overhead', 'profiler overhead'))",
-     Level::Range, ""},
-    {"operator WHERE 1", Level::Range, "parent_id IS NULL"},
-    {"python_call WHERE 1", Level::Python, ""}};
+     Level::Range, false},
+    {"operator", Level::Range, true},
+    {"python_call", Level::Python, false}};
 
 // Of a row thread_id, start_ns, duration_ns.
 std::optional<Interval> timeOf(const RowValues& row) {
@@ -189,14 +189,6 @@ class LoadingNames {
   [[nodiscard]] bool contains(StringId name) const {
     return std::binary_search(m_sorted.begin(), m_sorted.end(), name);
   }
-  // True in SQL at least for rows of these names.
-  [[nodiscard]] std::string condition() const {
-    constexpr size_t kMost = 500;
-    if (m_sorted.size() > kMost) return "1";
-    std::string list;
-    for (const StringId name : m_sorted) list += fmt::format("{}{}", list.empty() ? "" : ",", name.value());
-    return fmt::format("name_id IN ({})", list);
-  }
 
  private:
   std::vector<StringId> m_sorted;
@@ -204,8 +196,10 @@ class LoadingNames {
 
 // Rows until all is known to be recorded.
 Status readRecorded(Trace& trace, const Source& source, Activities& activities) {
-  const std::string rest = fmt::format("{} AND {}", source.table, *source.outermost ? source.outermost : "1");
-  return scanRowsWhile(trace.database(), "thread_id, start_ns, duration_ns", rest, [&](const RowValues& row) {
+  const std::string columns =
+      std::string("thread_id, start_ns, duration_ns") + (source.hasParents ? ", parent_id" : "");
+  return scanRowsWhile(trace.database(), columns, source.table, [&](const RowValues& row) {
+    if (source.hasParents && !row.isNull(3)) return true;
     ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
     if (!thread || thread->isKnown()) return true;
     if (const auto time = timeOf(row)) thread->add({*time, {}, source.level});
@@ -219,20 +213,20 @@ Status readRangeFlags(Trace& trace, Activities& activities) {
   if (!names.ok()) return names.error();
   for (const Source& source : kSources) {
     activities.lookAgain();
-    std::string condition = names.value().condition();
-    if (!activities.areKnown() && !names.value().empty() && *source.outermost) {
-      condition = fmt::format("({} OR {})", source.outermost, condition);  // both in one scan
-    } else if (!activities.areKnown()) {
+    const bool isBoth = !activities.areKnown() && !names.value().empty() && source.hasParents;  // in one scan
+    if (!activities.areKnown() && !isBoth) {
       if (const Status read = readRecorded(trace, source, activities); !read.ok()) return read;
     }
     if (names.value().empty()) continue;
-    const Status read =
-        scanRows(trace.database(), "thread_id, start_ns, duration_ns, name_id",
-                 fmt::format("{} AND {}", source.table, condition), [&](const RowValues& row) {
-                   ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
-                   const auto time = thread ? timeOf(row) : std::nullopt;
-                   if (time) thread->add({*time, {}, source.level, false, names.value().contains(row.id<StringId>(3))});
-                 });
+    const std::string columns =
+        std::string("thread_id, start_ns, duration_ns, name_id") + (isBoth ? ", parent_id" : "");
+    const Status read = scanRows(trace.database(), columns, source.table, [&](const RowValues& row) {
+      const bool loads = names.value().contains(row.id<StringId>(3));
+      if (!loads && !(isBoth && row.isNull(4))) return;
+      ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
+      const auto time = thread ? timeOf(row) : std::nullopt;
+      if (time) thread->add({*time, {}, source.level, false, loads});
+    });
     if (!read.ok()) return read;
   }
   return Unit{};

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/intervals/sort_runs.h"
+
 namespace plumb {
 namespace {
 
@@ -29,11 +31,7 @@ Result<HostCallIndex> HostCallIndex::load(Trace& trace) {
     calls->sorted.push_back({call.correlation, call.thread, call.name, call.time});
   });
   if (!read.ok()) return read.error();
-  for (auto& [id, of] : index.m_calls) {
-    if (!std::is_sorted(of.sorted.begin(), of.sorted.end(), comesBefore)) {
-      std::sort(of.sorted.begin(), of.sorted.end(), comesBefore);
-    }
-  }
+  for (auto& [id, of] : index.m_calls) sortRuns(of.sorted, comesBefore);
   return index;
 }
 

@@ -36,6 +36,7 @@ class LaunchIndex {
   };
   using Wanted = std::unordered_map<ProcessId, std::vector<Correlation>>;
   [[nodiscard]] static Result<LaunchIndex> load(Trace& trace, Wanted wanted);
+  [[nodiscard]] Status lookUp(Trace& trace, ProcessId process, const std::vector<Correlation>& correlations);
 
   std::unordered_map<ProcessId, OfProcess> m_launches;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -76,7 +77,7 @@ SpacePeak peakOfSpace(const ProcessMemory& memory, uint32_t space, const Interva
   // At one moment what ends makes room for what begins.
   std::sort(steps.begin(), steps.end(),
             [](const Step& a, const Step& b) { return std::pair(a.time, a.bytes) < std::pair(b.time, b.bytes); });
-  SpacePeak peak{memory.spaces[space], 0, {}};
+  SpacePeak peak{memory.spaces[space], 0, {}, device.value_or(std::nullopt)};
   int64_t now = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     now += steps[i].bytes;
@@ -93,8 +94,16 @@ SpacePeak peakOfSpace(const ProcessMemory& memory, uint32_t space, const Interva
 std::vector<SpacePeak> peaksOfOtherSpaces(const ProcessMemory& memory, const IntervalSet& window) {
   std::vector<SpacePeak> peaks;
   for (uint32_t space = 1; space < memory.spaces.size(); ++space) {
-    SpacePeak peak = peakOfSpace(memory, space, window, {});
-    if (peak.peakBytes > 0) peaks.push_back(std::move(peak));
+    // What an allocator holds on one device is of no use on another.
+    const bool isOfDevices = memory.spaces[space] == "reserved" || memory.spaces[space] == "pending_free";
+    std::set<std::optional<std::optional<DeviceId>>> devices;
+    for (const MemoryBlock& block : memory.blocks) {
+      if (block.space == space) devices.insert(isOfDevices ? std::optional(block.device) : std::nullopt);
+    }
+    for (const auto& device : devices) {
+      SpacePeak peak = peakOfSpace(memory, space, window, device);
+      if (peak.peakBytes > 0) peaks.push_back(std::move(peak));
+    }
   }
   return peaks;
 }

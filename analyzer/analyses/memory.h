@@ -74,6 +74,7 @@ struct SpacePeak {
   std::string space;  // 'pinned' 'managed' 'pageable' 'reserved' …
   int64_t peakBytes = 0;
   TimePoint peakTime;
+  std::optional<DeviceId> device;  // of the spaces that a caching allocator has on each device
 };
 
 struct DeviceMemory {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/memory_tables.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "analyzer/analyses/fragmentation.h"
@@ -10,6 +11,8 @@
 #include "analyzer/analyses/memory_growth.h"
 #include "analyzer/analyses/memory_inference.h"
 #include "analyzer/analyses/memory_series.h"
+#include "analyzer/analyses/out_of_memory.h"
+#include "analyzer/analyses/windows.h"
 
 namespace plumb {
 namespace {
@@ -43,8 +46,9 @@ AnalysisRows peakByCategory(Trace& trace, const Filter& filter) {
   }
   for (const auto& other : memory.value().otherSpaces) {
     for (const SpacePeak& peak : other.spaces) {
-      rows.push_back({rankOf(trace, other.process), pidOf(trace, other.process), nullptr, textCell(peak.space),
-                      textCell("unattributed"), nullptr, peak.peakBytes, peak.peakBytes, peak.peakTime.ns()});
+      rows.push_back({rankOf(trace, other.process), pidOf(trace, other.process), ordinalOf(trace, peak.device),
+                      textCell(peak.space), textCell("unattributed"), nullptr, peak.peakBytes, peak.peakBytes,
+                      peak.peakTime.ns()});
     }
   }
   return rows;
@@ -149,6 +153,23 @@ AnalysisRows fragmentationRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+AnalysisRows outOfMemoryRows(Trace& trace, const Filter& filter) {
+  auto windows = findWindows(trace, filter);
+  if (!windows.ok()) return windows.error();
+  auto moments = findOutOfMemory(trace);
+  if (!moments.ok()) return moments.error();
+  std::vector<CellRow> rows;
+  for (const OutOfMemory& moment : moments.value()) {
+    const auto window = std::ranges::find(windows.value(), moment.process, &ProcessWindows::process);
+    if (window == windows.value().end() || !window->host.contains(moment.time)) continue;
+    const Process* process = trace.process(moment.process);
+    rows.push_back({process ? cell(process->rank) : Cell(nullptr), pidOf(trace, moment.process),
+                    moment.device ? ordinalOf(trace, *moment.device) : Cell(nullptr), moment.time.ns(), moment.what,
+                    cell(moment.call)});
+  }
+  return rows;
+}
+
 AnalysisRows handRows(Trace& trace, const Filter& filter) {
   auto devices = calculateByHand(trace, filter);
   if (!devices.ok()) return devices.error();
@@ -226,6 +247,8 @@ constexpr AnalysisTable kTables[] = {
      " allocated_bytes INTEGER, cached_bytes INTEGER, cached_pct REAL, segments INTEGER, free_bytes INTEGER,"
      " largest_free_bytes INTEGER, fragmentation_pct REAL, reserved_source TEXT, message TEXT",
      fragmentationRows},
+    {"analysis_out_of_memory",
+     "rank INTEGER, pid INTEGER, device INTEGER, time_ns INTEGER, what TEXT, api_call_id INTEGER", outOfMemoryRows},
     {"analysis_hand_calculation",
      "rank INTEGER, pid INTEGER, device INTEGER, parameters INTEGER, sharded_over INTEGER, component TEXT,"
      " formula TEXT, expected_bytes INTEGER, measured_bytes INTEGER, note TEXT",

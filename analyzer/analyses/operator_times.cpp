@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analyzer/analyses/range_times.h"
+#include "analyzer/analyses/time_clause.h"
 #include "analyzer/analyses/torch_ranges.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/trace/row_scan.h"
@@ -48,24 +49,56 @@ void sumUp(const std::vector<OperatorCall>& calls, std::vector<GpuTime>& times) 
 
 }  // namespace
 
+Result<std::optional<Interval>> operatorTimes(Trace& trace, const EventFilter& kept) {
+  std::optional<Interval> times = hullOf(trace, kept, Side::Host);
+  if (kept.keepsAll() || !times) return std::optional<Interval>();
+  TimePoint last = times->end;
+  const Status read =
+      scanRows(trace.database(), "start_ns, duration_ns",
+               "operator NOT INDEXED WHERE " + mayBegin(trace, kept, Side::Host), [&](const RowValues& row) {
+                 if (isUsableTime(row.integer(0), row.integer(1)))
+                   last = std::max(last, row.time(0) + Duration(row.integer(1)));
+               });
+  if (!read.ok()) return read.error();
+  times->end = last;
+  return times;
+}
+
 Result<OperatorIndex> OperatorIndex::load(Trace& trace) {
   OperatorIndex index;
-  if (const Status done = index.loadFramework(trace); !done.ok()) return done.error();
+  if (const Status done = index.loadFramework(trace, {}); !done.ok()) return done.error();
   if (const Status done = index.loadOwn(trace); !done.ok()) return done.error();
   return index;
 }
 
-Status OperatorIndex::loadFramework(Trace& trace) {
+Result<OperatorIndex> OperatorIndex::load(Trace& trace, const EventFilter& kept) {
+  const auto times = operatorTimes(trace, kept);
+  if (!times.ok()) return times.error();
+  if (!times.value()) return load(trace);
+  OperatorIndex index;
+  if (const Status done = index.loadFramework(trace, times.value()); !done.ok()) return done.error();
+  if (const Status done = index.loadOwn(trace); !done.ok()) return done.error();
+  // What a framework's operator launched would seem to be that of a range, if the operator is not there.
+  if (index.findsByCall()) return load(trace);
+  return index;
+}
+
+// With times only those that begin in there.
+Status OperatorIndex::loadFramework(Trace& trace, std::optional<Interval> times) {
   std::vector<int64_t> ids;  // of m_calls, in order: the table is read in that of its key
   constexpr int64_t kNoParent = INT64_MIN;
   std::vector<int64_t> parents;  // ids
-  const size_t expected = rowsPerPart(trace, "operator", 1);
-  m_calls.reserve(expected);
-  ids.reserve(expected);
-  parents.reserve(expected);
+  if (!times) {
+    const size_t expected = rowsPerPart(trace, "operator", 1);
+    m_calls.reserve(expected);
+    ids.reserve(expected);
+    parents.reserve(expected);
+  }
+  const std::string chosen =
+      times ? fmt::format(" WHERE start_ns >= {} AND start_ns < {}", times->start.ns(), times->end.ns()) : "";
   const Status read = scanRows(
       trace.database(), "id, process_id, name_id, argument_set_id, start_ns, duration_ns, parent_id, thread_id",
-      "operator NOT INDEXED", [&](const RowValues& row) {
+      "operator NOT INDEXED" + chosen, [&](const RowValues& row) {
         if (!isUsableTime(row.integer(4), row.integer(5))) return;
         ids.push_back(row.integer(0));
         parents.push_back(row.isNull(6) ? kNoParent : row.integer(6));
@@ -87,7 +120,9 @@ Status OperatorIndex::loadFramework(Trace& trace) {
     OperatorCall& outer = m_calls[*parent];
     outer.cpuSelf = std::max(Duration(), outer.cpuSelf - m_calls[index].cpu);
   }
-  return scanRows(trace.database(), "process_id, correlation, operator_id", "operator_launch",
+  const std::string launched =
+      times ? fmt::format(" WHERE operator_id BETWEEN {} AND {}", ids.front(), ids.back()) : std::string();
+  return scanRows(trace.database(), "process_id, correlation, operator_id", "operator_launch" + launched,
                   [&](const RowValues& row) {
                     const auto index = indexOf(row.integer(2));
                     if (index) m_byCorrelation[{row.integer(0), row.integer(1)}] = static_cast<int64_t>(*index);
@@ -224,12 +259,12 @@ std::optional<size_t> OperatorIndex::find(const LaunchedWork& work) const {
 Result<std::vector<OperatorTotals>> totalOperators(Trace& trace, const Filter& filter, OperatorGrouping grouping) {
   auto kept = EventFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
-  auto loaded = OperatorIndex::load(trace);
+  auto loaded = OperatorIndex::load(trace, kept.value());
   if (!loaded.ok()) return loaded.error();
   const OperatorIndex& index = loaded.value();
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
-  auto hostCalls = HostCallIndex::load(trace);
+  auto hostCalls = index.findsByCall() ? HostCallIndex::load(trace) : Result<HostCallIndex>(HostCallIndex());
   if (!hostCalls.ok()) return hostCalls.error();
   std::vector<GpuTime> times(index.calls().size());
   const Status read = forEachLaunchedWork(trace, classifier.value(), hostCalls.value(), [&](const LaunchedWork& work) {

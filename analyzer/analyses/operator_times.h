@@ -39,12 +39,16 @@ struct OperatorCall {
 class OperatorIndex {
  public:
   [[nodiscard]] static Result<OperatorIndex> load(Trace& trace);
+  // At least those that begin when the filter keeps host events, and all inside these: enough for what is theirs.
+  [[nodiscard]] static Result<OperatorIndex> load(Trace& trace, const EventFilter& kept);
   [[nodiscard]] const std::vector<OperatorCall>& calls() const { return m_calls; }
   [[nodiscard]] std::string_view nameOf(Trace& trace, StringId name) const;
   // Of a library call or range, for its `shape`: "m 64 n 32 k 16 bf16", "[[4, 3], [3, 5]]"; "" for 0.
   [[nodiscard]] std::string_view shapeOf(int64_t shape) const;
   // The innermost operator that launched it, as an index of calls().
   [[nodiscard]] std::optional<size_t> find(const LaunchedWork& work) const;
+  // Whether that depends on the call of the work.
+  [[nodiscard]] bool findsByCall() const { return !m_forest.nodes().empty(); }
 
  private:
   struct Key {
@@ -52,11 +56,9 @@ class OperatorIndex {
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
-    size_t operator()(const Key& key) const {
-      return pairHash(key.value, key.process);
-    }
+    size_t operator()(const Key& key) const { return pairHash(key.value, key.process); }
   };
-  Status loadFramework(Trace& trace);
+  Status loadFramework(Trace& trace, std::optional<Interval> times);
   Status loadOwn(Trace& trace);
   Status loadLibraryCalls(Trace& trace, std::vector<HostNode>& nodes);
   Status loadTorchRanges(Trace& trace, std::vector<HostNode>& nodes);
@@ -70,6 +72,9 @@ class OperatorIndex {
   HostForest m_forest;               // of our own recordings' operators; payload: index
   std::unordered_map<Key, int64_t, KeyHash> m_byCorrelation;
 };
+
+// The times in which those begin that the filter keeps on the host, and all inside these; none: all times.
+[[nodiscard]] Result<std::optional<Interval>> operatorTimes(Trace& trace, const EventFilter& kept);
 
 enum class OperatorGrouping : uint8_t { Name, Shape };
 

@@ -3,94 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/analyses/memory_operators.h"
+#include "analyzer/analyses/operator_arguments.h"
+
 namespace plumb {
 namespace {
-
-using Shape = std::vector<int64_t>;
-
-// The elements of a JSON array's text, split at its own commas; empty for what is none.
-std::vector<std::string_view> elementsOf(std::string_view text) {
-  std::vector<std::string_view> elements;
-  if (text.size() < 2 || text.front() != '[') return elements;
-  int depth = 0;
-  bool isQuoted = false;
-  size_t begin = 1;
-  for (size_t i = 1; i < text.size(); ++i) {
-    const char c = text[i];
-    if (isQuoted) {
-      if (c == '\\') ++i;
-      if (c == '"') isQuoted = false;
-      continue;
-    }
-    if (c == '"') isQuoted = true;
-    if (c == '[') ++depth;
-    const bool ends = depth == 0 && (c == ',' || c == ']');
-    if (c == ']') --depth;
-    if (!ends) continue;
-    std::string_view element = text.substr(begin, i - begin);
-    while (!element.empty() && element.front() == ' ') element.remove_prefix(1);
-    if (c == ',' || !element.empty() || !elements.empty()) elements.push_back(element);
-    begin = i + 1;
-    if (c == ']') break;
-  }
-  return elements;
-}
-
-std::string_view unquoted(std::string_view text) {
-  return text.size() >= 2 && text.front() == '"' ? text.substr(1, text.size() - 2) : text;
-}
-
-// "[64, 3]"; empty for anything else, lists of tensors included.
-Shape shapeOf(std::string_view text) {
-  Shape shape;
-  for (const std::string_view element : elementsOf(text)) {
-    int64_t value = 0;
-    const char* end = element.data() + element.size();
-    const auto [at, error] = std::from_chars(element.data(), end, value);
-    if (error != std::errc() || at != end || value < 0) return {};
-    shape.push_back(value);
-  }
-  return shape;
-}
-
-double product(const Shape& shape, size_t from = 0) {
-  double result = 1;
-  for (size_t i = from; i < shape.size(); ++i) result *= static_cast<double>(shape[i]);
-  return result;
-}
-
-struct ElementType {
-  std::string_view torch, precision;
-  double bytes;
-};
-const ElementType* typeOf(std::string_view name) {
-  static constexpr std::array<ElementType, 9> kTypes = {{{"float", "fp32", 4},
-                                                         {"double", "fp64", 8},
-                                                         {"c10::Half", "fp16", 2},
-                                                         {"c10::BFloat16", "bf16", 2},
-                                                         {"c10::Float8_e4m3fn", "fp8", 1},
-                                                         {"c10::Float8_e5m2", "fp8", 1},
-                                                         {"c10::Float8_e4m3fnuz", "fp8", 1},
-                                                         {"c10::Float8_e5m2fnuz", "fp8", 1},
-                                                         {"signed char", "int8", 1}}};
-  const auto found = std::ranges::find(kTypes, name, &ElementType::torch);
-  return found == kTypes.end() ? nullptr : &*found;
-}
-
-struct Arguments {
-  std::vector<Shape> shapes;
-  std::vector<std::string_view> types, values;
-
-  [[nodiscard]] const Shape& shape(size_t i) const {
-    static const Shape kNone;
-    return i < shapes.size() ? shapes[i] : kNone;
-  }
-  [[nodiscard]] std::string_view value(size_t i) const { return i < values.size() ? unquoted(values[i]) : ""; }
-};
 
 struct Counted {
   double flops, elements;  // elements: of operands and result
@@ -123,13 +43,13 @@ constexpr std::array<ConvolutionPlaces, 4> kConvolutions = {{{"aten::convolution
                                                              {"aten::miopen_convolution", 4, 3, 5}}};
 
 // [N, C, spatial…] with weights [O, C / groups, kernel…]; not transposed.
-std::optional<Counted> convolution(const Arguments& arguments, const ConvolutionPlaces& places) {
+std::optional<Counted> convolution(const OperatorArguments& arguments, const ConvolutionPlaces& places) {
   const Shape &input = arguments.shape(0), &weight = arguments.shape(1);
   if (input.size() < 3 || weight.size() != input.size()) return std::nullopt;
   const bool mayBeTransposed = places.name.ends_with("::convolution") || places.name.ends_with("_convolution");
   if (mayBeTransposed && places.stride == 3 && places.padding == 4 && arguments.value(6) == "True") return std::nullopt;
-  const Shape stride = shapeOf(arguments.value(places.stride)), padding = shapeOf(arguments.value(places.padding)),
-              dilation = shapeOf(arguments.value(places.dilation));
+  const auto numbers = [&](size_t place) { return shapeOf(arguments.value(place)).value_or(Shape()); };
+  const Shape stride = numbers(places.stride), padding = numbers(places.padding), dilation = numbers(places.dilation);
   if (stride.empty() || padding.empty() || dilation.empty()) return std::nullopt;
   const auto at = [](const Shape& shape, size_t i) { return i < shape.size() ? shape[i] : shape.back(); };
   double outputs = static_cast<double>(input[0]) * static_cast<double>(weight[0]);
@@ -143,7 +63,7 @@ std::optional<Counted> convolution(const Arguments& arguments, const Convolution
 }
 
 // (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
-std::optional<Counted> convolutionBackward(const Arguments& arguments) {
+std::optional<Counted> convolutionBackward(const OperatorArguments& arguments) {
   const Shape &gradient = arguments.shape(0), &input = arguments.shape(1), &weight = arguments.shape(2);
   if (gradient.size() < 3 || weight.size() != gradient.size() || arguments.value(7) == "True") return std::nullopt;
   const auto mask = elementsOf(arguments.value(10));
@@ -154,7 +74,7 @@ std::optional<Counted> convolutionBackward(const Arguments& arguments) {
   return Counted{2 * product(gradient) * product(weight, 1) * count, elements * count};
 }
 
-std::optional<Counted> countFor(std::string_view name, const Arguments& arguments) {
+std::optional<Counted> countFor(std::string_view name, const OperatorArguments& arguments) {
   if (name == "aten::mm" || name == "aten::bmm" || name == "aten::_scaled_mm") {
     return matrixProduct(arguments.shape(0), arguments.shape(1));
   }
@@ -167,9 +87,7 @@ std::optional<Counted> countFor(std::string_view name, const Arguments& argument
   return places == kConvolutions.end() ? std::nullopt : convolution(arguments, *places);
 }
 
-}  // namespace
-
-bool isMatrixOperator(std::string_view name) {
+bool isProduct(std::string_view name) {
   static constexpr std::array<std::string_view, 8> kNames = {
       "aten::mm",      "aten::bmm",    "aten::_scaled_mm",          "aten::addmm", "aten::_addmm_activation",
       "aten::baddbmm", "aten::linear", "aten::convolution_backward"};
@@ -177,17 +95,19 @@ bool isMatrixOperator(std::string_view name) {
          std::ranges::find(kConvolutions, name, &ConvolutionPlaces::name) != kConvolutions.end();
 }
 
+}  // namespace
+
+bool hasWorkFormula(std::string_view name) { return isProduct(name) || isMemoryOperator(name); }
+
 std::optional<OperatorWork> workOfOperator(std::string_view name, std::string_view dims, std::string_view types,
-                                           std::string_view values) {
-  Arguments arguments;
-  for (const std::string_view element : elementsOf(dims)) arguments.shapes.push_back(shapeOf(element));
-  arguments.types = elementsOf(types);
-  arguments.values = elementsOf(values);
+                                           std::string_view values, std::string_view strides) {
+  const OperatorArguments arguments(dims, types, values, strides);
+  if (!isProduct(name)) return workOfMemoryOperator(name, arguments);
   const auto counted = countFor(name, arguments);
   if (!counted || counted->flops <= 0) return std::nullopt;
   // Of the operands the first may be a bias; the second is one of the product.
-  const ElementType* type = arguments.types.size() > 1 ? typeOf(unquoted(arguments.types[1])) : nullptr;
-  if (!type) return std::nullopt;
+  const ElementType* type = arguments.type(1);
+  if (!type || type->precision.empty()) return std::nullopt;
   return OperatorWork{counted->flops, counted->elements * type->bytes, std::string(type->precision),
                       type->precision == "fp32"};
 }

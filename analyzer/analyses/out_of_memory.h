@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an allocator's history says that the program ran out of memory.
+// Where the program ran out of device memory: an allocator's history says so, or a call that allocates failed with the
+// API's error for that.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,9 +13,11 @@ namespace plumb {
 
 struct OutOfMemory {
   ProcessId process;
-  TimePoint time;
-  std::string what;  // "3.00 GiB were asked for, 1.00 MiB were free on device 0, at model.py:44 attention"
+  TimePoint time;  // of a call: its end
+  // "3.00 GiB were asked for, 1.00 MiB were free on device 0, at model.py:44 attention", "cudaMalloc failed (error 2)"
+  std::string what;
   std::optional<DeviceId> device;  // none: not said
+  std::optional<int64_t> call;     // id of the api_call that failed
 };
 
 // In order of time.

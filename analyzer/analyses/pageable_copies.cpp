@@ -6,13 +6,15 @@
 namespace plumb {
 
 Result<PageableCopies> PageableCopies::load(Trace& trace) {
-  PageableCopies copies;  // memory of kind 1 is pageable
-  const Status read = scanRows(trace.database(), "process_id, correlation, start_ns, duration_ns",
-                               "main.memory_copy WHERE source_kind = 1 OR target_kind = 1", [&](const RowValues& row) {
-                                 if (!isUsableTime(row.integer(2), row.integer(3))) return;
-                                 copies.m_ends[row.id<ProcessId>(0)][row.id<Correlation>(1)] =
-                                     intervalOf(row.integer(2), row.integer(3)).end;
-                               });
+  PageableCopies copies;
+  constexpr int64_t kPageable = 1;  // kind of memory
+  const Status read = scanRows(
+      trace.database(), "process_id, correlation, start_ns, duration_ns, source_kind, target_kind", "main.memory_copy",
+      [&](const RowValues& row) {
+        const bool isPageable = row.integer(4) == kPageable || row.integer(5) == kPageable;
+        if (!isPageable || !isUsableTime(row.integer(2), row.integer(3))) return;
+        copies.m_ends[row.id<ProcessId>(0)][row.id<Correlation>(1)] = intervalOf(row.integer(2), row.integer(3)).end;
+      });
   if (!read.ok()) return read.error();
   return copies;
 }

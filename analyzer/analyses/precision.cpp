@@ -178,7 +178,7 @@ class PrecisionAnalysis {
   }
 
   Status loadOperators() {
-    auto loaded = OperatorIndex::load(m_trace);
+    auto loaded = OperatorIndex::load(m_trace, m_filter.events());
     if (!loaded.ok()) return loaded.error();
     m_operators = std::move(loaded).value();
     m_roles.resize(m_operators.calls().size());

@@ -41,6 +41,7 @@ void judge(RooflinePoint& point, const DeviceRoofline& device, int64_t multiproc
   const Roof* compute = device.roof(point.precision);
   const Roof* memory = device.roof("memory");
   if (compute) point.computeShare = *point.flopsPerSecond / compute->perSecond;
+  if (point.flops == 0) point.computeShare = 0;  // of whatever roof
   if (memory && point.bytesPerSecond) point.memoryShare = *point.bytesPerSecond / memory->perSecond;
   const auto above = [&](const std::optional<double>& share, const Roof* roof) {
     if (!share || *share <= 1) return;
@@ -72,7 +73,7 @@ void judge(RooflinePoint& point, const DeviceRoofline& device, int64_t multiproc
 // device.
 void addPoints(Trace& trace, const std::vector<Work>& works, UnknownTotals& unknown, RooflineBy by,
                std::map<std::pair<ProcessId, DeviceId>, DeviceRoofline>& devices) {
-  using PointKey = std::tuple<ProcessId, DeviceId, StringId, std::string, std::string, WorkSource, bool>;
+  using PointKey = std::tuple<ProcessId, DeviceId, StringId, StringId, std::string, WorkSource, bool>;
   std::map<PointKey, RooflinePoint> points;
   for (const Work& work : works) {
     if (work.kernelCount == 0) continue;
@@ -87,7 +88,7 @@ void addPoints(Trace& trace, const std::vector<Work>& works, UnknownTotals& unkn
         points[{work.process, work.device, name, work.operation, work.precision, work.source, work.precisionAssumed}];
     if (point.count++ == 0) {
       point.name = trace.text(name);
-      point.operation = work.operation;
+      point.operation = trace.text(work.operation);
       point.precision = work.precision;
       point.precisionAssumed = work.precisionAssumed;
       point.source = work.source;
@@ -126,8 +127,10 @@ Result<Hints> hintsFor(Trace& trace) {
   hints.roofs = isImported ? "give it" : "measure it with plumb calibrate and record again, or give it";
   if (hasShapes) {
     hints.flops =
-        "they follow from the shapes of matrix products and convolutions, and others must be declared (NVTX payload "
-        "flops and bytes) or measured with ncu";
+        "they follow from the shapes and types of torch's matrix products, convolutions, elementwise operators, "
+        "copies, "
+        "reductions, softmax and normalizations; others must be declared (NVTX payload flops and bytes) or measured "
+        "with ncu";
   } else if (hasOperators) {
     hints.flops = "the operators have no shapes: profile with torch.profiler's record_shapes=True, or measure with ncu";
   } else if (isImported) {

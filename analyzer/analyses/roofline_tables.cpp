@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/analyses/fusion_chains.h"
 #include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/roofline_step.h"
 
@@ -35,7 +36,7 @@ AnalysisRows rooflineRows(Trace& trace, const Filter& filter, RooflineBy by) {
                       textOrNull(p.name),
                       p.operation,
                       textCell(nameOf(p.source)),
-                      p.precision,
+                      textOrNull(p.precision),
                       int64_t{p.precisionAssumed},
                       p.count,
                       cell(p.duration),
@@ -87,6 +88,18 @@ AnalysisRows stepRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+AnalysisRows fusionRows(Trace& trace, const Filter& filter) {
+  auto found = findFusionChains(trace, filter);
+  if (!found.ok()) return found.error();
+  std::vector<CellRow> rows;
+  for (const FusionChains& c : found.value()) {
+    rows.push_back({cell(c.rank), pidOf(trace, c.process), ordinalOf(trace, c.device), c.operations, c.count,
+                    c.kernelCount, cell(c.duration), c.bytes, c.betweenBytes, cell(c.saved), c.longest.start.ns(),
+                    c.longest.end.ns(), c.firstKernel, c.lastKernel});
+  }
+  return rows;
+}
+
 constexpr const char* kColumns =
     "rank INTEGER, pid INTEGER, device INTEGER, name TEXT, operation TEXT, source TEXT, precision TEXT,"
     " precision_assumed INTEGER, calls INTEGER, total_ns INTEGER, flops REAL, bytes REAL, intensity REAL,"
@@ -97,6 +110,11 @@ constexpr const char* kColumns =
 constexpr AnalysisTable kTables[] = {
     {"analysis_roofline", kColumns, kernelRows},
     {"analysis_roofline_ops", kColumns, operationRows},
+    {"analysis_fusion_chains",
+     "rank INTEGER, pid INTEGER, device INTEGER, operations TEXT, chains INTEGER, kernels INTEGER, total_ns INTEGER,"
+     " bytes REAL, between_bytes REAL, saved_ns INTEGER, start_ns INTEGER, end_ns INTEGER, first_kernel_id INTEGER,"
+     " last_kernel_id INTEGER",
+     fusionRows},
     {"analysis_roofline_step",
      "rank INTEGER, pid INTEGER, step INTEGER, span_ns INTEGER, known_ns INTEGER, flops REAL, bytes REAL,"
      " sent_bytes REAL, memory_intensity REAL, network_intensity REAL, compute_bound_ns INTEGER,"

@@ -41,7 +41,7 @@ Status loadShapes(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelati
     Statement& row = calls.value();
     Work work;
     work.process = row.id<ProcessId>(0);
-    work.operation = trace.text(row.id<StringId>(2));
+    work.operation = row.id<StringId>(2);
     work.precision = trace.text(row.id<StringId>(3));
     work.flops = row.real(4);
     work.bytes = row.real(5);
@@ -61,10 +61,11 @@ Status loadShapes(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelati
   return links.value().status();
 }
 
-// Operators of a framework whose FLOPs follow from the shapes of their arguments, for what no library call claims.
+// Operators of a framework whose work follows from the shapes of their arguments, for what no library call claims.
 Status loadOperators(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelation) {
   auto rows = trace.query(
-      "SELECT o.id, o.process_id, o.start_ns, o.name_id, o.argument_set_id, a.dims_id, a.types_id, a.values_id"
+      "SELECT o.id, o.process_id, o.start_ns, o.name_id, o.argument_set_id, a.dims_id, a.types_id, a.values_id,"
+      " a.strides_id"
       " FROM operator o JOIN operator_argument_set a ON a.id = o.argument_set_id");
   if (!rows.ok()) return rows.error();
   std::unordered_map<StringId, bool> isKnownName;
@@ -75,24 +76,25 @@ Status loadOperators(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrel
     const StringId name = row.id<StringId>(3);
     auto hasFormula = isKnownName.find(name);
     if (hasFormula == isKnownName.end()) {
-      hasFormula = isKnownName.emplace(name, isMatrixOperator(trace.text(name))).first;
+      hasFormula = isKnownName.emplace(name, hasWorkFormula(trace.text(name))).first;
     }
     if (!hasFormula->second) continue;
     const auto [found, isNew] = known.try_emplace({name, row.integer(4)});
     if (isNew) {
       found->second = workOfOperator(trace.text(name), trace.text(row.id<StringId>(5)), trace.text(row.id<StringId>(6)),
-                                     trace.text(row.id<StringId>(7)));
+                                     trace.text(row.id<StringId>(7)), trace.text(row.id<StringId>(8)));
     }
     if (!found->second) continue;
     Work work;
     work.source = WorkSource::Shape;
     work.process = row.id<ProcessId>(1);
     work.start = row.time(2);
-    work.operation = trace.text(name);
+    work.operation = name;
     work.precision = found->second->precision;
     work.precisionAssumed = found->second->precisionAssumed;
     work.flops = found->second->flops;
     work.bytes = found->second->bytes;
+    work.written = found->second->written;
     byOperator[row.integer(0)] = works.size();
     works.push_back(std::move(work));
   }
@@ -137,7 +139,7 @@ Status loadDeclared(Trace& trace, std::vector<Work>& works, RangesByThread& byTh
     found.time = intervalOf(row.integer(3), row.integer(4));
     found.work.process = row.id<ProcessId>(1);
     found.work.start = found.time.start;
-    found.work.operation = trace.text(row.id<StringId>(5));
+    found.work.operation = row.id<StringId>(5);
     if (row.text(6) == "flops") {
       found.hasFlops = true;
       found.work.flops = row.real(7);
@@ -165,8 +167,10 @@ Status loadDeclared(Trace& trace, std::vector<Work>& works, RangesByThread& byTh
 }
 
 struct LaunchedKernel {
-  TimePoint launched;
+  TimePoint launched, start;
   DeviceId device;
+  StreamId stream;
+  int64_t id;
   ProcessId process;
   StringId name;
   Duration duration;
@@ -182,15 +186,36 @@ int64_t blocksOf(int64_t x, int64_t y, int64_t z) {
   return std::min(x * y * z, kMost);
 }
 
-void addUnknown(UnknownTotals& unknown, const LaunchedKernel& kernel) {
-  UnknownWork& work = unknown[{kernel.process, kernel.device, kernel.name}];
-  ++work.count;
-  work.duration += kernel.duration;
-}
+// Where kernels go.
+class Distribution {
+ public:
+  Distribution(CollectedWork& collected, CollectKernels keep) : m_collected(collected), m_keep(keep) {}
+
+  void toWork(size_t work, const LaunchedKernel& kernel) {
+    m_collected.works[work].add(kernel.device, kernel.duration, kernel.name, kernel.isTimed, kernel.blocks);
+    note(work, kernel);
+  }
+  void toUnknown(const LaunchedKernel& kernel) {
+    UnknownWork& work = m_collected.unknown[{kernel.process, kernel.device, kernel.name}];
+    ++work.count;
+    work.duration += kernel.duration;
+    note(CollectedWork::kNoWork, kernel);
+  }
+  void toCommunication(const LaunchedKernel& kernel) { note(CollectedWork::kNoWork, kernel); }
+
+ private:
+  void note(size_t work, const LaunchedKernel& kernel) {
+    if (m_keep == CollectKernels::No || !kernel.isTimed) return;
+    m_collected.kernels.push_back({work, kernel.device, kernel.stream, kernel.start, kernel.duration, kernel.id});
+  }
+
+  CollectedWork& m_collected;
+  CollectKernels m_keep;
+};
 
 // One pass over a thread's launches and ranges in order of time, with the ranges that are open on a stack.
 void giveToRanges(std::vector<LaunchedKernel>& kernels, const std::vector<DeclaredRange>& ranges,
-                  std::vector<Work>& works, UnknownTotals& unknown) {
+                  Distribution& distribution) {
   std::sort(kernels.begin(), kernels.end(),
             [](const LaunchedKernel& a, const LaunchedKernel& b) { return a.launched < b.launched; });
   std::vector<const DeclaredRange*> open;
@@ -202,24 +227,24 @@ void giveToRanges(std::vector<LaunchedKernel>& kernels, const std::vector<Declar
     }
     while (!open.empty() && open.back()->time.end <= kernel.launched) open.pop_back();
     if (open.empty()) {
-      addUnknown(unknown, kernel);
+      distribution.toUnknown(kernel);
     } else {
-      works[open.back()->work].add(kernel.device, kernel.duration, kernel.name, kernel.isTimed, kernel.blocks);
+      distribution.toWork(open.back()->work, kernel);
     }
   }
 }
 
 // Gives every kernel that is not communication to its library call or operator, else to its declaring range, else to
 // `unknown`.
-Status distributeKernels(Trace& trace, std::vector<Work>& works, const WorkByKey& byCorrelation,
-                         const RangesByThread& ranges, const WorkFilter& filter, UnknownTotals& unknown) {
+Status distributeKernels(Trace& trace, const WorkByKey& byCorrelation, const RangesByThread& ranges,
+                         const WorkFilter& filter, Distribution distribution) {
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
   auto launches = ranges.empty() ? Result<LaunchIndex>(LaunchIndex()) : LaunchIndex::load(trace);
   if (!launches.ok()) return launches.error();
   auto rows = trace.query(
       "SELECT process_id, device_id, correlation, start_ns, duration_ns, flags, name_id, short_name_id,"
-      " grid_x, grid_y, grid_z FROM main.kernel");
+      " grid_x, grid_y, grid_z, stream_id, id FROM main.kernel");
   if (!rows.ok()) return rows.error();
   std::unordered_map<ThreadId, std::vector<LaunchedKernel>> byThread;
   Statement& row = rows.value();
@@ -229,32 +254,38 @@ Status distributeKernels(Trace& trace, std::vector<Work>& works, const WorkByKey
     const auto correlation = row.id<Correlation>(2);
     if (!filter.keeps(kernel.process, correlation, row.time(3))) continue;
     kernel.device = row.id<DeviceId>(1);
+    kernel.start = row.time(3);
+    kernel.stream = row.id<StreamId>(11);
+    kernel.id = row.integer(12);
     kernel.isTimed = !(row.integer(5) & 1) && isUsableTime(row.integer(3), row.integer(4));
     kernel.duration = kernel.isTimed ? Duration(row.integer(4)) : Duration();
     kernel.name = row.id<StringId>(7);
     kernel.blocks = blocksOf(row.integer(8), row.integer(9), row.integer(10));
     const auto call = byCorrelation.find({kernel.process.value(), correlation.value()});
     if (call != byCorrelation.end()) {
-      works[call->second].add(kernel.device, kernel.duration, kernel.name, kernel.isTimed, kernel.blocks);
+      distribution.toWork(call->second, kernel);
       continue;
     }
-    if (classifier.value().isCommunication(kernel.process, correlation, row.id<StringId>(6))) continue;
+    if (classifier.value().isCommunication(kernel.process, correlation, row.id<StringId>(6))) {
+      distribution.toCommunication(kernel);
+      continue;
+    }
     const Launch* launch = launches.value().find(kernel.process, correlation);
     if (launch && ranges.count(launch->thread)) {
       kernel.launched = launch->start;
       byThread[launch->thread].push_back(kernel);
     } else {
-      addUnknown(unknown, kernel);
+      distribution.toUnknown(kernel);
     }
   }
   if (Status status = row.status(); !status.ok()) return status;
-  for (auto& [thread, kernels] : byThread) giveToRanges(kernels, ranges.at(thread), works, unknown);
+  for (auto& [thread, kernels] : byThread) giveToRanges(kernels, ranges.at(thread), distribution);
   return Unit{};
 }
 
 }  // namespace
 
-Result<CollectedWork> collectWork(Trace& trace, const Filter& filter) {
+Result<CollectedWork> collectWork(Trace& trace, const Filter& filter, CollectKernels kernels) {
   auto events = WorkFilter::load(trace, filter);
   if (!events.ok()) return events.error();
   CollectedWork collected;
@@ -264,7 +295,7 @@ Result<CollectedWork> collectWork(Trace& trace, const Filter& filter) {
   if (const Status status = loadOperators(trace, collected.works, byCorrelation); !status.ok()) return status.error();
   if (const Status status = loadDeclared(trace, collected.works, ranges); !status.ok()) return status.error();
   const Status given =
-      distributeKernels(trace, collected.works, byCorrelation, ranges, events.value(), collected.unknown);
+      distributeKernels(trace, byCorrelation, ranges, events.value(), Distribution(collected, kernels));
   if (!given.ok()) return given.error();
   return collected;
 }

@@ -20,10 +20,11 @@ struct Work {
   WorkSource source = WorkSource::Shape;
   ProcessId process;
   TimePoint start;  // on the host
-  std::string operation;
+  StringId operation;  // library function, operator, or name of the range
   std::string precision;
   bool precisionAssumed = false;
   double flops = 0, bytes = 0;
+  double written = 0;  // of the bytes; 0: not known, or a product
   // Of its kernels:
   DeviceId device;
   int64_t kernelCount = 0;
@@ -46,14 +47,29 @@ struct Work {
 
 using UnknownTotals = std::map<std::tuple<ProcessId, DeviceId, StringId>, UnknownWork>;  // by the kernel's short name
 
+struct WorkKernel {
+  size_t work;  // index
+  DeviceId device;
+  StreamId stream;
+  TimePoint start;
+  Duration duration;
+  int64_t id;
+};
+
+enum class CollectKernels : bool { No, Yes };
+
 struct CollectedWork {
   std::vector<Work> works;  // also those without a kernel in the filter
   UnknownTotals unknown;    // kernels that are not communication and of which nothing is known
+  // With CollectKernels::Yes, every kernel whose time is usable; work is kNoWork where nothing is known of it.
+  std::vector<WorkKernel> kernels;
+  static constexpr size_t kNoWork = SIZE_MAX;
 };
 
 // Kernels that start in a GPU window of the filter. A kernel belongs to its library call, else its operator, else the
 // innermost declaring range around its launch.
-[[nodiscard]] Result<CollectedWork> collectWork(Trace& trace, const Filter& filter);
+[[nodiscard]] Result<CollectedWork> collectWork(Trace& trace, const Filter& filter,
+                                                CollectKernels kernels = CollectKernels::No);
 
 // Roofs of a device: given (peaks.h), measured and of datasheets, at most one per resource and source.
 class DeviceRoofs {

@@ -68,23 +68,47 @@ std::ptrdiff_t stepAt(const std::vector<Step>& steps, TimePoint t) {
   return -1;
 }
 
-void summarize(RankSteps& rank) {
-  rank.timesAreGpuSpans =
-      std::any_of(rank.steps.begin(), rank.steps.end(), [](const Step& step) { return step.gpu.has_value(); });
-  std::vector<Step*> counted;
+// The steps that a rank's statistics can be about, and how long each took.
+struct TimedSteps {
+  std::vector<Step*> steps;
   std::vector<Duration> times;
+};
+
+TimedSteps timedSteps(RankSteps& rank) {
+  TimedSteps timed;
   for (Step& step : rank.steps) {
     if (rank.timesAreGpuSpans && !step.gpu) continue;
-    counted.push_back(&step);
-    times.push_back(rank.timesAreGpuSpans ? step.gpu->span : step.host.length());
+    timed.steps.push_back(&step);
+    timed.times.push_back(rank.timesAreGpuSpans ? step.gpu->span : step.host.length());
   }
-  const size_t warmup = countWarmup(times);
-  rank.warmupCount = static_cast<int64_t>(warmup);
-  for (size_t i = 0; i < warmup; ++i) counted[i]->isWarmup = true;
-  times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(warmup));
-  if (times.empty()) return;
-  rank.statistics =
-      StepStatistics{static_cast<int64_t>(times.size()), median(times), percentile(times, 0.1), percentile(times, 0.9)};
+  return timed;
+}
+
+// How many of so many steps can be warm-up.
+size_t mostWarmup(size_t steps) { return steps < 3 ? 0 : steps / 2; }
+
+// Ranks go through a step together, so what is warm-up on one of them is so on all.
+void summarize(std::vector<RankSteps>& ranks) {
+  std::map<StepSource, int64_t> behind;  // the number behind that of the last warm-up step of any rank
+  for (RankSteps& rank : ranks) {
+    rank.timesAreGpuSpans = std::ranges::any_of(rank.steps, [](const Step& step) { return step.gpu.has_value(); });
+    const TimedSteps timed = timedSteps(rank);
+    const size_t warmup = countWarmup(timed.times);
+    if (warmup > 0) behind[rank.source] = std::max(behind[rank.source], timed.steps[warmup - 1]->number + 1);
+  }
+  for (RankSteps& rank : ranks) {
+    TimedSteps timed = timedSteps(rank);
+    std::vector<Duration>& times = timed.times;
+    size_t warmup = 0;
+    while (warmup < mostWarmup(times.size()) && timed.steps[warmup]->number < behind[rank.source]) {
+      timed.steps[warmup++]->isWarmup = true;
+    }
+    rank.warmupCount = static_cast<int64_t>(warmup);
+    times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(warmup));
+    if (times.empty()) continue;
+    rank.statistics = StepStatistics{static_cast<int64_t>(times.size()), median(times), percentile(times, 0.1),
+                                     percentile(times, 0.9)};
+  }
 }
 
 // The GPU side of declared steps.
@@ -180,7 +204,7 @@ const char* warmupRule() {
          "10 % "
          "and by more than 3 robust standard deviations (1.4826 x median absolute deviation); so is all up to the last "
          "of the first 5 steps that takes more than 1.5 times that median; at most half of the steps, and none of "
-         "fewer than 3";
+         "fewer than 3; what is warm-up on one rank is so on all";
 }
 
 Duration percentile(std::vector<Duration> values, double q) {
@@ -194,7 +218,8 @@ Duration percentile(std::vector<Duration> values, double q) {
 }
 
 size_t countWarmup(const std::vector<Duration>& stepTimes) {
-  if (stepTimes.size() < 3) return 0;
+  const size_t most = mostWarmup(stepTimes.size());
+  if (most == 0) return 0;
   const std::vector<Duration> later(stepTimes.begin() + static_cast<std::ptrdiff_t>(stepTimes.size() / 2),
                                     stepTimes.end());
   const Duration middle = median(later);
@@ -202,7 +227,6 @@ size_t countWarmup(const std::vector<Duration>& stepTimes) {
   for (const Duration time : later) deviations.push_back(Duration(std::abs((time - middle).ns())));
   const double tolerance = std::max(kWarmupShare * static_cast<double>(middle.ns()),
                                     kWarmupDeviations * static_cast<double>(median(deviations).ns()));
-  const size_t most = stepTimes.size() / 2;
   const auto difference = [&](size_t i) { return static_cast<double>((stepTimes[i] - middle).ns()); };
   size_t count = 0;
   while (count < most && std::abs(difference(count)) > tolerance) ++count;
@@ -233,7 +257,7 @@ Result<std::vector<RankSteps>> findSteps(Trace& trace) {
     return std::make_tuple(!a.rank, a.rank.value_or(0), a.process) <
            std::make_tuple(!b.rank, b.rank.value_or(0), b.process);
   });
-  for (RankSteps& rank : ranks) summarize(rank);
+  summarize(ranks);
   return found;
 }
 

@@ -51,7 +51,7 @@ struct RankSteps {
 // Processes with at least one step, in order of rank.
 [[nodiscard]] Result<std::vector<RankSteps>> findSteps(Trace& trace);
 
-// How many leading values differ from the rest (the rule above). Pure.
+// How many leading values of one rank differ from the rest (the rule above). Pure.
 [[nodiscard]] size_t countWarmup(const std::vector<Duration>& stepTimes);
 // q in 0..1 of values in any order; requires at least one value.
 [[nodiscard]] Duration percentile(std::vector<Duration> values, double q);

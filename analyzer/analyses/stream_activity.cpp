@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/analyses/breakdown.h"
 #include "analyzer/analyses/launched_work.h"
 
 namespace plumb {
@@ -158,7 +159,7 @@ std::array<Duration, kKindCombinations> exclusiveTimes(const GpuActivity& activi
 Result<std::vector<KindTimes>> measureKinds(Trace& trace, const Filter& filter) {
   auto windows = findWindows(trace, filter);
   if (!windows.ok()) return windows.error();
-  auto activities = loadGpuActivity(trace);
+  auto activities = loadGpuActivity(trace, touching(windows.value(), filter));
   if (!activities.ok()) return activities.error();
   std::vector<KindTimes> result;
   for (const GpuActivity& activity : activities.value()) {

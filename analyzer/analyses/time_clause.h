@@ -13,10 +13,9 @@ namespace plumb {
 
 enum class Side { Host, Gpu };
 
-// SQL for behind WHERE that is true of every row whose start the filter keeps on that side, so that SQLite passes over
-// most of the others; what comes through has to be asked for itself.
-inline std::string mayBegin(const Trace& trace, const EventFilter& kept, Side side) {
-  if (kept.keepsAll()) return "true";
+// From the first to the last moment that the filter keeps on that side of any process; none when it keeps nothing.
+inline std::optional<Interval> hullOf(const Trace& trace, const EventFilter& kept, Side side) {
+  if (kept.keepsAll()) return kAllTime;
   std::optional<Interval> hull;
   for (const Process& process : trace.processes()) {
     const ProcessWindows* windows = kept.windowsOf(process.id);
@@ -26,6 +25,14 @@ inline std::string mayBegin(const Trace& trace, const EventFilter& kept, Side si
     const Interval own{times.parts().front().start, times.parts().back().end};
     hull = !hull ? own : Interval{std::min(hull->start, own.start), std::max(hull->end, own.end)};
   }
+  return hull;
+}
+
+// SQL for behind WHERE that is true of every row whose start the filter keeps on that side, so that SQLite passes over
+// most of the others; what comes through has to be asked for itself.
+inline std::string mayBegin(const Trace& trace, const EventFilter& kept, Side side) {
+  if (kept.keepsAll()) return "true";
+  const auto hull = hullOf(trace, kept, side);
   return hull ? fmt::format("start_ns >= {} AND start_ns < {}", hull->start.ns(), hull->end.ns()) : "false";
 }
 

@@ -86,7 +86,11 @@ Result<std::vector<TraceLensTimeline>> traceLensTimelines(Trace& trace, const Fi
   if (!kept.ok()) return kept.error();
   auto rocm = processesOnRocm(trace);
   if (!rocm.ok()) return rocm.error();
-  auto devices = loadDeviceTimelines(trace);
+  std::function<bool(const WorkRow&)> keeps;
+  if (!kept.value().keepsAll()) {
+    keeps = [&](const WorkRow& work) { return kept.value().keepsOnGpu(work.process, work.time.start); };
+  }
+  auto devices = loadDeviceTimelines(trace, keeps);
   if (!devices.ok()) return devices.error();
   auto launches = LaunchIndex::load(trace, devices.value());
   if (!launches.ok()) return launches.error();

@@ -15,7 +15,10 @@
 #include "analyzer/analyses/graph_replays.h"
 #include "analyzer/analyses/hta/hta_statistics.h"
 #include "analyzer/analyses/launched_work.h"
+#include "analyzer/analyses/operator_times.h"
 #include "analyzer/analyses/tracelens_grid.h"
+#include "analyzer/intervals/gallop.h"
+#include "analyzer/trace/row_scan.h"
 
 namespace plumb {
 namespace {
@@ -122,10 +125,15 @@ struct Operators {
 };
 
 Result<Operators> loadOperators(Trace& trace, const EventFilter& kept) {
+  const auto times = operatorTimes(trace, kept);
+  if (!times.ok()) return times.error();
+  const std::string chosen = times.value() ? fmt::format(" WHERE o.start_ns >= {} AND o.start_ns < {}",
+                                                         times.value()->start.ns(), times.value()->end.ns())
+                                           : std::string();
   auto rows = trace.query(
       "SELECT o.id, o.parent_id, o.name_id, a.dims_id, a.types_id, a.strides_id, o.process_id, o.start_ns FROM"
-      " operator o"
-      " LEFT JOIN operator_argument_set a ON a.id = o.argument_set_id");
+      " operator o LEFT JOIN operator_argument_set a ON a.id = o.argument_set_id" +
+      chosen);
   if (!rows.ok()) return rows.error();
   Operators result;
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, size_t> known;  // name and texts: index + 1
@@ -152,18 +160,34 @@ Result<Operators> loadOperators(Trace& trace, const EventFilter& kept) {
   return result;
 }
 
-using LaunchKey = std::pair<ProcessId, Correlation>;
-
-Result<std::map<LaunchKey, int64_t>> loadLaunches(Trace& trace) {
-  auto rows = trace.query("SELECT process_id, correlation, operator_id FROM operator_launch");
-  if (!rows.ok()) return rows.error();
-  std::map<LaunchKey, int64_t> result;
-  while (rows.value().next()) {
-    result.emplace(LaunchKey{rows.value().id<ProcessId>(0), rows.value().id<Correlation>(1)}, rows.value().integer(2));
+// Which operator launched the work of a correlation id.
+class Launchers {
+ public:
+  static Result<Launchers> load(Trace& trace, const Operators& operators) {
+    Launchers launchers;
+    const Status read =
+        scanRows(trace.database(), "process_id, correlation, operator_id", "operator_launch NOT INDEXED",
+                 [&](const RowValues& row) {
+                   if (!operators.byId.contains(row.integer(2))) return;
+                   launchers.m_launches.push_back({{row.id<ProcessId>(0), row.id<Correlation>(1)}, row.integer(2)});
+                 });
+    if (!read.ok()) return read.error();
+    return launchers;
   }
-  if (const Status status = rows.value().status(); !status.ok()) return status.error();
-  return result;
-}
+
+  // None: no operator that is known. Cheap when ids are asked for in order.
+  [[nodiscard]] std::optional<int64_t> find(ProcessId process, Correlation correlation) {
+    const Key key{process, correlation};
+    m_hint = partitionPointNear(m_launches, m_hint, [&](const auto& launch) { return launch.first < key; });
+    if (m_hint == m_launches.size() || m_launches[m_hint].first != key) return std::nullopt;
+    return m_launches[m_hint].second;
+  }
+
+ private:
+  using Key = std::pair<ProcessId, Correlation>;
+  std::vector<std::pair<Key, int64_t>> m_launches;  // in the order of the table's key
+  size_t m_hint = 0;                                // of the last answer
+};
 
 // By the replay that computes it (-1: none) and the operator.
 using Calls = std::map<std::pair<int64_t, int64_t>, Call>;
@@ -199,8 +223,8 @@ void addWork(Calls& calls, const Operators& operators, int64_t replay, int64_t i
 
 // The work launched in an operator or in those inside it.
 Result<Collected> collectCalls(Trace& trace, const Operators& operators) {
-  auto launches = loadLaunches(trace);
-  if (!launches.ok()) return launches.error();
+  auto launchers = Launchers::load(trace, operators);
+  if (!launchers.ok()) return launchers.error();
   auto devices = loadDeviceTimelines(trace);
   if (!devices.ok()) return devices.error();
   const TraceLensGrid grid(trace.info().sessionStartRealtimeNs);
@@ -208,9 +232,8 @@ Result<Collected> collectCalls(Trace& trace, const Operators& operators) {
   for (const DeviceTimeline& device : devices.value()) {
     for (const DeviceEvent& event : device.events) {
       if (event.isFromGraph) continue;
-      const auto launch = launches.value().find({device.process, event.correlation});
-      if (launch == launches.value().end()) continue;
-      addWork(result.calls, operators, -1, launch->second, device.process, grid(event.time));
+      const auto launcher = launchers.value().find(device.process, event.correlation);
+      if (launcher) addWork(result.calls, operators, -1, *launcher, device.process, grid(event.time));
     }
   }
   auto replays = findGraphReplays(trace, devices.value());

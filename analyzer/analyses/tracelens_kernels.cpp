@@ -2,11 +2,14 @@
 #include "analyzer/analyses/tracelens_kernels.h"
 
 #include <algorithm>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "analyzer/analyses/groups.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/statistics.h"
+#include "analyzer/analyses/time_clause.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/trace/row_scan.h"
 #include "collector/schema/event_flags.h"
@@ -37,6 +40,28 @@ class OperatorNames {
                       launches->push_back({row.id<Correlation>(1), row.integer(2)});
                     });
     if (!read.ok()) return read.error();
+    return names;
+  }
+
+  // The same for few launches, each in `launches` once and in order.
+  static Result<OperatorNames> loadOf(Trace& trace, const std::vector<std::pair<ProcessId, Correlation>>& launches) {
+    auto found = trace.query(
+        "SELECT o.id, o.name_id FROM operator_launch l JOIN operator o ON o.id = l.operator_id"
+        " WHERE l.process_id = ?1 AND l.correlation = ?2");
+    if (!found.ok()) return found.error();
+    Statement& row = found.value();
+    OperatorNames names;
+    for (const auto& [process, correlation] : launches) {
+      row.reset();
+      row.bind(1, process.value());
+      row.bind(2, correlation.value());
+      while (row.next()) {
+        names.m_launches[process].push_back({correlation, row.integer(0)});
+        names.m_operators.push_back({row.integer(0), row.id<StringId>(1)});
+      }
+      if (const Status status = row.status(); !status.ok()) return status.error();
+    }
+    std::ranges::sort(names.m_operators, {}, &Operator::id);
     return names;
   }
 
@@ -73,33 +98,60 @@ struct Totals {
   int64_t total = 0, calls = 0, min = 0, max = 0;
 };
 
+// What the report needs of a kernel that the filter keeps.
+struct KeptKernel {
+  ProcessId process;
+  Correlation correlation;
+  int64_t duration, name, stream;
+};
+
+Result<std::vector<KeptKernel>> loadKernels(Trace& trace, const EventFilter& kept) {
+  std::vector<KeptKernel> kernels;
+  const Status read =
+      scanRows(trace.database(), "process_id, start_ns, duration_ns, flags, name_id, stream_id, correlation",
+               "main.kernel NOT INDEXED WHERE " + mayBegin(trace, kept, Side::Gpu), [&](const RowValues& row) {
+                 const auto process = row.id<ProcessId>(0);
+                 if ((row.integer(3) & kNoUsableTime) || !kept.windowsOf(process)) return;
+                 if (!kept.keepsOnGpu(process, row.time(1))) return;
+                 kernels.push_back({process, row.id<Correlation>(6), row.integer(2), row.integer(4), row.integer(5)});
+               });
+  if (!read.ok()) return read.error();
+  return kernels;
+}
+
+Result<OperatorNames> loadNames(Trace& trace, const std::vector<KeptKernel>& kernels) {
+  constexpr size_t kShare = 8;  // a lookup costs about as much as reading so many rows
+  if (kernels.size() > rowsPerPart(trace, "operator_launch", kShare)) return OperatorNames::load(trace);
+  std::vector<std::pair<ProcessId, Correlation>> launches;
+  launches.reserve(kernels.size());
+  for (const KeptKernel& kernel : kernels) launches.emplace_back(kernel.process, kernel.correlation);
+  std::ranges::sort(launches);
+  launches.erase(std::unique(launches.begin(), launches.end()), launches.end());
+  return OperatorNames::loadOf(trace, launches);
+}
+
 }  // namespace
 
 AnalysisRows traceLensKernelRows(Trace& trace, const Filter& filter) {
   auto kept = EventFilter::load(trace, filter);
   if (!kept.ok()) return kept.error();
-  auto operators = OperatorNames::load(trace);
+  auto kernels = loadKernels(trace, kept.value());
+  if (!kernels.ok()) return kernels.error();
+  auto operators = loadNames(trace, kernels.value());
   if (!operators.ok()) return operators.error();
   std::vector<Totals> groups;
   Groups indexes;
-  const Status read = scanRows(
-      trace.database(), "process_id, start_ns, duration_ns, flags, name_id, stream_id, correlation", "main.kernel",
-      [&](const RowValues& row) {
-        const auto process = row.id<ProcessId>(0);
-        if ((row.integer(3) & kNoUsableTime) || !kept.value().windowsOf(process)) return;
-        if (!kept.value().keepsOnGpu(process, row.time(1))) return;
-        const auto name = operators.value().find(process, row.id<Correlation>(6));
-        const GroupKey key{process.value(), name.has_value(), name ? name->value() : 0, row.integer(4), row.integer(5)};
-        const auto [index, isNew] = indexes.find(key);
-        const int64_t duration = row.integer(2);
-        if (isNew) groups.push_back({key, 0, 0, duration, duration});
-        Totals& group = groups[index];
-        group.total = addSaturated(group.total, duration);
-        ++group.calls;
-        group.min = std::min(group.min, duration);
-        group.max = std::max(group.max, duration);
-      });
-  if (!read.ok()) return read.error();
+  for (const KeptKernel& kernel : kernels.value()) {
+    const auto name = operators.value().find(kernel.process, kernel.correlation);
+    const GroupKey key{kernel.process.value(), name.has_value(), name ? name->value() : 0, kernel.name, kernel.stream};
+    const auto [index, isNew] = indexes.find(key);
+    if (isNew) groups.push_back({key, 0, 0, kernel.duration, kernel.duration});
+    Totals& group = groups[index];
+    group.total = addSaturated(group.total, kernel.duration);
+    ++group.calls;
+    group.min = std::min(group.min, kernel.duration);
+    group.max = std::max(group.max, kernel.duration);
+  }
   std::vector<CellRow> rows;
   for (const Totals& group : groups) {
     rows.push_back({rankOf(trace, ProcessId(group.key[0])), group.key[0],

@@ -18,6 +18,7 @@
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
 #include "analyzer/trace/row_scan.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb {
 namespace {
@@ -158,12 +159,11 @@ Status forEachTimedWork(Trace& trace, Take take) {
     });
   }
   for (const char* table : {"main.kernel", "main.memory_copy", "main.memory_set"}) {
-    const Status read =
-        scanRows(trace.database(), "process_id, correlation, start_ns, duration_ns",
-                 fmt::format("{} WHERE flags & 1 = 0", table), [&](const RowValues& row) {
-                   if (!isUsableTime(row.integer(2), row.integer(3))) return;
-                   take(row.id<ProcessId>(0), row.id<Correlation>(1), intervalOf(row.integer(2), row.integer(3)));
-                 });
+    const Status read = scanRows(
+        trace.database(), "process_id, correlation, start_ns, duration_ns, flags", table, [&](const RowValues& row) {
+          if ((row.integer(4) & schema::kNoUsableTime) || !isUsableTime(row.integer(2), row.integer(3))) return;
+          take(row.id<ProcessId>(0), row.id<Correlation>(1), intervalOf(row.integer(2), row.integer(3)));
+        });
     if (!read.ok()) return read;
   }
   return Unit{};

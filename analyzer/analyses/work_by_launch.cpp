@@ -19,27 +19,11 @@ using Launch = std::pair<ProcessId, Correlation>;
 constexpr const char* kWorkTables[] = {"kernel", "memory_copy", "memory_set"};
 constexpr std::string_view kOfOneLaunch = "WHERE process_id = ?1 AND correlation = ?2";
 
-// Whether a statement finds its rows by an index. Asking for the index by name would make all views (SchemaViews).
-Result<bool> usesIndex(Trace& trace, const std::string& sql) {
-  auto plan = trace.query("EXPLAIN QUERY PLAN " + sql);
-  if (!plan.ok()) return plan.error();
-  constexpr int kDetail = 3;
-  bool uses = false;
-  while (plan.value().next()) {
-    // By the process alone it would still read all.
-    if (plan.value().text(kDetail).find("correlation=?") != std::string_view::npos) uses = true;
-  }
-  if (const Status status = plan.value().status(); !status.ok()) return status.error();
-  return uses;
-}
-
 // The launches in there, each once and in order; none when they are more than looking up pays for.
 Result<std::optional<std::vector<Launch>>> launchesIn(Trace& trace, const std::map<ProcessId, Interval>& times) {
-  constexpr int64_t kShare = 8;  // a lookup costs about as much as reading so many rows
-  auto last = trace.query("SELECT max(id) FROM main.api_call");
-  if (!last.ok()) return last.error();
-  const size_t most =
-      last.value().next() ? static_cast<size_t>(std::max<int64_t>(0, last.value().integer(0) / kShare)) : 0;
+  const auto few = fewLaunches(trace);
+  if (!few.ok()) return few.error();
+  const size_t most = few.value();
   Interval hull = times.begin()->second;
   for (const auto& [process, time] : times) hull = {std::min(hull.start, time.start), std::max(hull.end, time.end)};
   std::vector<Launch> launches;
@@ -62,6 +46,27 @@ Result<std::optional<std::vector<Launch>>> launchesIn(Trace& trace, const std::m
 
 }  // namespace
 
+// Asking for the index by name would make all views (SchemaViews).
+Result<bool> findsByLaunch(Trace& trace, const std::string& sql) {
+  auto plan = trace.query("EXPLAIN QUERY PLAN " + sql);
+  if (!plan.ok()) return plan.error();
+  constexpr int kDetail = 3;
+  bool uses = false;
+  while (plan.value().next()) {
+    // By the process alone it would still read all.
+    if (plan.value().text(kDetail).find("correlation=?") != std::string_view::npos) uses = true;
+  }
+  if (const Status status = plan.value().status(); !status.ok()) return status.error();
+  return uses;
+}
+
+Result<size_t> fewLaunches(Trace& trace) {
+  constexpr int64_t kShare = 8;  // a lookup costs about as much as reading so many rows
+  auto last = trace.query("SELECT max(id) FROM main.api_call");
+  if (!last.ok()) return last.error();
+  return last.value().next() ? static_cast<size_t>(std::max<int64_t>(0, last.value().integer(0) / kShare)) : 0;
+}
+
 Result<std::optional<std::vector<LaunchedWorkTime>>> findWorkLaunchedIn(Trace& trace,
                                                                         const std::map<ProcessId, Interval>& times) {
   using Found = std::optional<std::vector<LaunchedWorkTime>>;
@@ -74,7 +79,7 @@ Result<std::optional<std::vector<LaunchedWorkTime>>> findWorkLaunchedIn(Trace& t
   }
   std::vector<Statement> statements;
   for (const std::string& query : queries) {
-    const auto isFast = usesIndex(trace, query);
+    const auto isFast = findsByLaunch(trace, query);
     if (!isFast.ok()) return isFast.error();
     if (!isFast.value()) return Found();
     auto statement = trace.query(query);

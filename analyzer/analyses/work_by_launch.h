@@ -3,12 +3,18 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analyzer/intervals/intervals.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb {
+
+// Whether a statement about one launch (WHERE process_id = ?1 AND correlation = ?2) finds its rows by an index.
+[[nodiscard]] Result<bool> findsByLaunch(Trace& trace, const std::string& sql);
+// How many launches it pays to look up one by one, in place of reading all calls.
+[[nodiscard]] Result<size_t> fewLaunches(Trace& trace);
 
 struct LaunchedWorkTime {
   ProcessId process;

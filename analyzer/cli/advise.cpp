@@ -72,7 +72,13 @@ void printAdviceAsJson(const Advice& advice) {
                            {"reason", textOf(abstention.reason)}});
   }
   for (const std::string& title : advice.quiet) quiet.push_back(textOf(title));
-  fmt::print("{}\n", json{{"findings", objectsOf(advice.findings)},
+  // What findings that are not outside_steps were limited to; null: not at all.
+  json from = nullptr, to = nullptr;
+  if (advice.steps && advice.steps->start > kAllTime.start) from = (advice.steps->start - TimePoint()).ns();
+  if (advice.steps && advice.steps->end < kAllTime.end) to = (advice.steps->end - TimePoint()).ns();
+  fmt::print("{}\n", json{{"steps_from_ns", from},
+                          {"steps_to_ns", to},
+                          {"findings", objectsOf(advice.findings)},
                           {"small", objectsOf(advice.small)},
                           {"small_below_ns", advice.smallBelow.ns()},
                           {"cannot_say", abstentions},
@@ -154,6 +160,14 @@ std::string stepsText(const Interval& steps) {
   return fmt::format("{}{}{}", from, begins && ends ? " " : "", to);
 }
 
+// " --from 12 --to 34"
+std::string limitsText(const Interval& steps) {
+  std::string text;
+  if (steps.start > kAllTime.start) text += fmt::format(" --from {}", (steps.start - TimePoint()).ns());
+  if (steps.end < kAllTime.end) text += fmt::format(" --to {}", (steps.end - TimePoint()).ns());
+  return text;
+}
+
 void printSmall(const Advice& advice) {
   if (advice.small.empty()) return;
   std::vector<std::string> titles;
@@ -189,8 +203,10 @@ void printAdvice(const Advice& advice) {
                                           stepsText(*advice.steps))
                             : std::string());
   } else if (advice.steps) {
-    fmt::print("Findings of the steps ({} of the recording); those outside them come last.\n\n",
-               stepsText(*advice.steps));
+    fmt::print(
+        "Findings of the steps ({} of the recording); those outside them come last. Reports have the numbers of the "
+        "steps with{}.\n\n",
+        stepsText(*advice.steps), limitsText(*advice.steps));
   }
   int number = 0;
   bool isOutside = false;

@@ -55,7 +55,7 @@ struct ImportArguments {
   std::vector<std::string> files;
   std::vector<long long> ranks;
   std::string output;
-  bool sizes = false;
+  bool force = false, sizes = false;
 };
 [[nodiscard]] int runImport(const ImportArguments& arguments);
 
@@ -95,11 +95,13 @@ struct CheckArguments {
 struct MergeArguments {
   std::vector<std::string> files;
   std::string output;
+  bool force = false;
 };
 [[nodiscard]] int runMerge(const MergeArguments& arguments);
 
 struct PackArguments {
   std::string file, output;
+  bool force = false;
 };
 // kFilesLeftOut: unpacked, but a part of the file is damaged.
 [[nodiscard]] int runPack(const PackArguments& arguments);

@@ -78,7 +78,8 @@ void printComparison(const compare::Comparison& comparison, bool all) {
   }
   if (!comparison.note.empty()) fmt::print("{}\n", escaped(comparison.note));
   fmt::print(
-      "Times are means per step and rank; the interval is Welch's for the change, 95 %, over steps.\n"
+      "Times are means over the steady steps and ranks (summary and report steps have medians); the interval is\n"
+      "Welch's for the change, 95 %, over steps. Steady: not warm-up, by the rule that summary prints.\n"
       "It covers how steps differ within a run, not how one run differs from the next: for that record each "
       "several times.\n\n");
   using Align = TextTable::Align;

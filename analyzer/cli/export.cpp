@@ -65,8 +65,8 @@ int exportToFolded(Trace& trace, const ExportArguments& arguments) {
   auto lines = exports::exportFolded(trace, weight, out.value());
   if (!lines.ok()) return complain(lines.error().message, kFailed);
   if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  fmt::print(remarksFor(arguments), "{}: {} stacks in ns of {} time\n", escaped(arguments.output), lines.value().lines,
-             arguments.weight);
+  fmt::print(remarksFor(arguments), "{}: {} stack{} in ns of {} time\n", escaped(arguments.output), lines.value().lines,
+             lines.value().lines == 1 ? "" : "s", arguments.weight);
   const std::string leftOut = exports::leftOutText(lines.value());
   if (!leftOut.empty()) fmt::print(remarksFor(arguments), "{}\n", leftOut);
   return kDone;
@@ -78,6 +78,8 @@ int exportToNsys(Trace& trace, const ExportArguments& arguments) {
   if (!written.ok()) return complain(written.error().message, writeFailed ? kFailed : kBadInput);
   fmt::print("{}: {} tables, {} rows, named as in Nsight Systems' SQLite export\n", escaped(arguments.output),
              written.value().tables, formatCount(written.value().rows));
+  const std::string leftOut = exports::leftOutText(written.value().leftOut);
+  if (!leftOut.empty()) fmt::print("{}\n", leftOut);
   return kDone;
 }
 
@@ -151,9 +153,8 @@ int runExport(const ExportArguments& arguments) {
                                 arguments.format, arguments.format == "nsys" ? "database" : "folder"),
                     kBadInput);
   }
-  std::error_code ignored;
-  if (fs::equivalent(arguments.file, arguments.output, ignored)) {
-    return complain(fmt::format("{} is the trace itself; name another file with -o.", arguments.output), kBadInput);
+  if (const Status other = checkNotRead(arguments.output, {arguments.file}); !other.ok()) {
+    return complain(other.error().message, kBadInput);
   }
   if (arguments.format == "parquet") {
     std::vector<std::string> forwarded = {arguments.file, arguments.output};
@@ -181,7 +182,7 @@ int runMerge(const MergeArguments& arguments) {
   if (arguments.files.size() < 2) return complain("Name two or more trace files to merge.", kBadInput);
   removeStagingsWhenInterrupted();
   bool writeFailed = false;
-  auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion, &writeFailed});
+  auto merged = exports::mergeTraces({arguments.files, arguments.output, kVersion, &writeFailed, arguments.force});
   if (!merged.ok()) return complain(merged.error().message, writeFailed ? kFailed : kBadInput);
   for (const std::string& warning : merged.value().warnings) (void)complain(warning, kDone);
   fmt::print("{}: {} rows of {} files\n", escaped(arguments.output),
@@ -197,7 +198,7 @@ int runPack(const PackArguments& arguments) {
     progress = [&](const std::string& what, uint64_t done, uint64_t size) { line.show(what, done, size); };
   }
   bool writeFailed = false;
-  auto packed = exports::packTrace(arguments.file, arguments.output, progress, &writeFailed);
+  auto packed = exports::packTrace(arguments.file, arguments.output, arguments.force, progress, &writeFailed);
   line.clear();
   if (!packed.ok()) return complain(packed.error().message, writeFailed ? kFailed : kBadInput);
   const exports::PackResult& result = packed.value();

@@ -13,6 +13,7 @@
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
+#include "analyzer/import/wording.h"
 #include "analyzer/trace/staging.h"
 #include "analyzer/trace/trace.h"
 
@@ -46,21 +47,21 @@ struct Unstored {
   bool isLoss = false;
 };
 constexpr std::array<Unstored, 15> kUnstored = {{
-    {"flow_event", "flow arrows (the ids of their ends join them)"},
-    {"metadata_event", "metadata entries (their names are used)"},
-    {"flow_one_end", "flow arrows with one end"},
-    {"profiler_notice", "notices of the profiler about itself"},
-    {"table_not_stored", "rows of tables that hold no events"},
-    {"inactive_block", "free blocks (the reserved memory has them)"},
-    {"no_size", "measurements of 0 bytes"},
-    {"status_without_group", "states of groups without an entry"},
-    {"duplicate_event", "calls that came twice"},
-    {"other_phase", "events of kinds that there is no table for", true},
-    {"no_value", "counters without a number", true},
-    {"end_without_begin", "range ends without a beginning", true},
-    {"damaged_event", "damaged events", true},
-    {"bad_duration", "events with an impossible duration", true},
-    {"no_time", "events without a usable time", true},  // last: of memory histories it also counts stored ones
+    {"flow_event", "flow [arrow (the ids of its ends join them)|arrows (the ids of their ends join them)]"},
+    {"metadata_event", "metadata [entry (its name is used)|entries (their names are used)]"},
+    {"flow_one_end", "flow [arrow|arrows] with one end"},
+    {"profiler_notice", "[notice|notices] of the profiler about itself"},
+    {"table_not_stored", "[row|rows] of tables that hold no events"},
+    {"inactive_block", "free [block (the reserved memory has it)|blocks (the reserved memory has them)]"},
+    {"no_size", "[measurement|measurements] of 0 bytes"},
+    {"status_without_group", "[state of a group|states of groups] without an entry"},
+    {"duplicate_event", "[call|calls] that came twice"},
+    {"other_phase", "[event of a kind|events of kinds] that there is no table for", true},
+    {"no_value", "[counter|counters] without a number", true},
+    {"end_without_begin", "range [end|ends] without a beginning", true},
+    {"damaged_event", "damaged [event|events]", true},
+    {"bad_duration", "[event|events] with an impossible duration", true},
+    {"no_time", "[event|events] without a usable time", true},  // last: of memory histories it also counts stored ones
 }};
 
 // "; the other 12 are no events of their own: 10 flow arrows (…), 2 metadata entries (…)", and what is lost in a line
@@ -79,18 +80,22 @@ std::string unstoredText(const import::ImportResult& result, const std::string& 
     }
   }
   std::string harmless, lost;
-  uint64_t rest = result.notStored;
+  uint64_t rest = result.notStored, harmlessCount = 0;
   for (size_t i = 0; i < kUnstored.size(); ++i) {
     const uint64_t count = std::min(counts[i], rest);  // a code may also count what is stored in part
     if (count == 0) continue;
     rest -= count;
     std::string& text = kUnstored[i].isLoss ? lost : harmless;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, kUnstored[i].words);
+    if (!kUnstored[i].isLoss) harmlessCount += count;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, import::agreeing(kUnstored[i].words, count));
   }
   std::string& others = result.damaged > 0 ? lost : harmless;
-  if (rest > 0) others += fmt::format("{}{} others", others.empty() ? "" : ", ", rest);
+  if (rest > 0 && result.damaged == 0) harmlessCount += rest;
+  if (rest > 0) others += fmt::format("{}{} {}", others.empty() ? "" : ", ", rest, rest == 1 ? "other" : "others");
   std::string text;
-  if (!harmless.empty()) text += fmt::format("; not stored, because they are no events of their own: {}", harmless);
+  if (!harmless.empty())
+    text += fmt::format("; not stored, because {} own: {}",
+                        harmlessCount == 1 ? "it is no event of its" : "they are no events of their", harmless);
   if (!lost.empty()) {
     text += fmt::format("\nLost: {}. Where: plumb query {} \"SELECT * FROM diagnostics WHERE severity <> 'info'\"",
                         lost, escaped(output));
@@ -105,6 +110,7 @@ int runImport(const ImportArguments& arguments) {
   options.files = arguments.files;
   options.ranks.assign(arguments.ranks.begin(), arguments.ranks.end());
   options.output = arguments.output;
+  options.replace = arguments.force;
   options.version = kVersion;
   options.sizes = arguments.sizes;
   bool writeFailed = false;
@@ -120,8 +126,9 @@ int runImport(const ImportArguments& arguments) {
   const import::ImportResult& result = imported.value();
   for (const std::string& warning : result.warnings) (void)complain(warning, kDone);
   const uint64_t files = arguments.files.size() - result.filesLeftOut;
-  fmt::print("{}: {} events of {} file{}, {} stored{}\n", escaped(arguments.output), result.events, files,
-             files == 1 ? "" : "s", result.notStored == 0 ? "all" : std::to_string(result.events - result.notStored),
+  fmt::print("{}: {} event{} of {} file{}, {} stored{}\n", escaped(arguments.output), result.events,
+             result.events == 1 ? "" : "s", files, files == 1 ? "" : "s",
+             result.notStored == 0 ? "all" : std::to_string(result.events - result.notStored),
              unstoredText(result, arguments.output));
   std::error_code ignored;
   const auto bytes = static_cast<double>(std::filesystem::file_size(arguments.output, ignored));

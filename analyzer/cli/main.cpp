@@ -45,6 +45,10 @@ void addFormat(CLI::App* command, Format& format) {
       ->type_name("FORMAT");
 }
 
+void addForce(CLI::App* command, bool& force) {
+  command->add_flag("--force", force, "replace an output that is there, once the new one is complete");
+}
+
 // CLI11 would take the largest number for one that is larger, and an empty text for no option.
 int64_t parseWhole(const char* option, const std::string& text) {
   int64_t value = 0;
@@ -235,7 +239,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       "--range and --step name times of the host, where the program marked them. Reports that list or count GPU work\n"
       "(kernels, copies, launch, graphs, roofline, precision, collectives) take with --range the work that was "
       "launched\n"
-      "inside, on any thread, whenever it ran. Reports of the GPU's time (breakdown, overlap, idle, streams …), and "
+      "inside, on any thread, whenever it ran (with --step too: launched inside both), and work without a recorded "
+      "launch\nthat began inside. Reports of the GPU's time (breakdown, overlap, idle, streams …), and "
       "all\n"
       "with --step, take the time from the first start to the last end of that work: what others launched runs in it, "
       "too.\n"
@@ -276,6 +281,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   CLI::App* import = app.add_subcommand("import", "Make a trace file of other profilers' traces")->group(kFiles);
   import->add_option("FILE", arguments.import.files, "traces; several are the ranks of one run")->required();
   import->add_option("-o,--output", arguments.import.output, "trace file to make; NAME.zst is compressed")->required();
+  addForce(import, arguments.import.force);
   import->add_flag("--sizes", arguments.import.sizes, "also print what each table and index takes of the file");
   const auto takeRanks = [&arguments](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
@@ -313,7 +319,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       ->check(CLI::IsMember({"chrome", "csv", "parquet", "nsys", "folded", "html"}));
   exporting->add_option("--weight", arguments.exporting.weight, "folded: gpu (default) or host time")
       ->check(CLI::IsMember({"gpu", "host"}));
-  exporting->add_flag("--force", arguments.exporting.force, "replace what is there");
+  addForce(exporting, arguments.exporting.force);
   exporting->footer(
       "chrome   trace.json[.gz] for Perfetto; a folder gets a file per rank, as HolisticTraceAnalysis wants them\n"
       "csv      a folder with a file per view, and one per table that no view shows\n"
@@ -322,12 +328,14 @@ void describe(CLI::App& app, Arguments& arguments) {
       "folded   stacks for flamegraph.pl, speedscope, inferno\n"
       "html     one page to send to a colleague: what ran, where its time and memory went, advice\n"
       "What a format has no place for is said at the end, with how many rows it is: of chrome environment variables,\n"
-      "clock readings, states of plugins and of communicators, benchmarks, and events without a time.\n"
+      "clock readings, states of plugins and of communicators, benchmarks, and events without a time; of nsys also\n"
+      "ranks, operators, Python calls, collectives, calls of libraries, counters and names of memory.\n"
       "Example: plumb export run.sqlite --format chrome -o run.json.gz");
 
   CLI::App* merge = app.add_subcommand("merge", "Make one file of the files of several nodes")->group(kFiles);
   merge->add_option("FILE", arguments.merge.files, "trace files of one run")->required();
   merge->add_option("-o,--output", arguments.merge.output, "trace file to make; NAME.zst is compressed")->required();
+  addForce(merge, arguments.merge.force);
   merge->footer(
       "Files that hold the same events are refused, and what makes files doubtful together is said: a rank in two of\n"
       "them, times that do not meet, a clock that is not known.\n"
@@ -337,6 +345,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   pack->add_option("FILE", arguments.pack.file, "trace file")->required();
   pack->add_option("-o,--output", arguments.pack.output, "trace file to make: NAME.zst is compressed, others are plain")
       ->required();
+  addForce(pack, arguments.pack.force);
   pack->footer(
       "Every command, the GUI and the Python package read a compressed file as it lies; `zstd -d` unpacks it, too. A\n"
       "damaged one is unpacked as far as it can be read.\n"

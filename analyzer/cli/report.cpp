@@ -8,8 +8,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <latch>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -225,34 +227,69 @@ Status addSurface(Trace& trace, const ReportArguments& arguments, const std::vec
   return Unit{};
 }
 
-// A connection with which a thread makes one report after the other.
-class Worker {
- public:
-  Worker(const ReportArguments& arguments, const std::vector<Report>& reports,
-         const std::shared_ptr<SharedLoads>& loads)
-      : m_arguments(arguments), m_trace(Trace::open(arguments.file)) {
-    if (!m_trace.ok()) {
-      m_ready = m_trace.error();
-      return;
-    }
-    m_trace.value().shareLoads(loads);
-    m_ready = addSurface(m_trace.value(), arguments, reports);
-  }
-  Worker(const Worker&) = delete;  // the surface holds on to the trace
-  Worker& operator=(const Worker&) = delete;
+// For the calling thread, from one piece that holds whole huge pages. The allocator would get it in pieces of other
+// sizes, whose ends take a page fault every 4 KiB.
+void reserveMemory() {
+  constexpr size_t kBytes = 7 << 20;
+  void* volatile reserved = std::malloc(kBytes);  // volatile, or the compiler sees that nothing uses it
+  std::free(reserved);
+}
 
-  void takeFrom(const std::vector<Asked*>& asked, std::atomic<size_t>& next) {
-    for (size_t mine = next++; mine < asked.size(); mine = next++) {
-      Asked& one = *asked[mine];
-      one.outcome = m_ready.ok() ? printReport(m_trace.value(), m_arguments, *one.report, one.output, false)
-                                 : Outcome{kBadInput, m_ready.error().message};
-    }
+// What the threads share that make several reports.
+struct SharedWork {
+  const ReportArguments& arguments;
+  const std::vector<Report>& reports;  // all there are
+  std::vector<Asked*> order;
+  std::atomic<size_t> next{0};
+  std::shared_ptr<SharedLoads> loads = std::make_shared<SharedLoads>();
+};
+
+// Makes one report after the other, with a connection of its own.
+void makeReports(SharedWork& work, Result<Trace>& trace) {
+  Status ready = Unit{};
+  if (trace.ok()) {
+    trace.value().shareLoads(work.loads);
+    ready = addSurface(trace.value(), work.arguments, work.reports);
+  } else {
+    ready = trace.error();
   }
+  for (size_t mine = work.next++; mine < work.order.size(); mine = work.next++) {
+    Asked& one = *work.order[mine];
+    one.outcome = ready.ok() ? printReport(trace.value(), work.arguments, *one.report, one.output, false)
+                             : Outcome{kBadInput, ready.error().message};
+  }
+}
+
+// Threads that take part. They open the file while the reports are looked up, and close it while these are printed.
+class Helpers {
+ public:
+  Helpers(const std::string& file, size_t count) : m_done(static_cast<std::ptrdiff_t>(count)) {
+    for (size_t i = 0; i < count; ++i) m_threads.emplace_back([this, &file] { takePart(file); });
+  }
+  ~Helpers() {
+    if (!m_begin.try_wait()) m_begin.count_down();  // with nothing to do
+  }
+  Helpers(const Helpers&) = delete;  // the threads hold on to it
+  Helpers& operator=(const Helpers&) = delete;
+
+  void begin(SharedWork& work) {
+    m_work = &work;
+    m_begin.count_down();
+  }
+  void waitUntilMade() { m_done.wait(); }
 
  private:
-  const ReportArguments& m_arguments;
-  Result<Trace> m_trace;
-  Status m_ready = Unit{};
+  void takePart(const std::string& file) {
+    reserveMemory();
+    Result<Trace> trace = Trace::open(file);
+    m_begin.wait();
+    if (m_work) makeReports(*m_work, trace);
+    m_done.count_down();
+  }
+
+  SharedWork* m_work = nullptr;
+  std::latch m_begin{1}, m_done;
+  std::vector<std::jthread> m_threads;  // last, so that they end before the rest does
 };
 
 // How many threads make that many reports of a file. With a small one, a second thread would be busy longer with
@@ -262,26 +299,24 @@ size_t threadsFor(const std::string& file, size_t reports) {
   std::error_code failed;
   const uintmax_t size = std::filesystem::file_size(file, failed);
   if (failed || size < kSmallBytes) return 1;
-  return std::min<size_t>(reports, std::max(1U, std::thread::hardware_concurrency()));
+  return std::clamp<size_t>(reports, 1, std::max(1U, std::thread::hardware_concurrency()));
 }
 
 // On one or more threads, each with the file opened for itself and the rows that many reports want shared; printed in
 // the order of their names.
-int printReports(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked> asked) {
+int printReports(const ReportArguments& arguments, const std::vector<Report>& reports, std::vector<Asked>& asked,
+                 Helpers& helpers) {
   for (Asked& one : asked) {
     one.held = std::make_unique<HeldOutput>();
     one.output = one.held->open();
     if (!one.output) return complain(fmt::format("Cannot hold a report's output ({}).", std::strerror(errno)), kFailed);
   }
-  const std::vector<Asked*> order = inOrderOfWork(asked);
-  std::atomic<size_t> next{0};
-  const auto loads = std::make_shared<SharedLoads>();
-  {
-    const auto makeReports = [&] { Worker(arguments, reports, loads).takeFrom(order, next); };
-    std::vector<std::jthread> helpers;
-    for (size_t i = threadsFor(arguments.file, asked.size()); i > 1; --i) helpers.emplace_back(makeReports);
-    makeReports();
-  }
+  reserveMemory();
+  SharedWork work{arguments, reports, inOrderOfWork(asked)};
+  helpers.begin(work);
+  Result<Trace> trace = Trace::open(arguments.file);
+  makeReports(work, trace);
+  helpers.waitUntilMade();
   const Outcome& first = asked.front().outcome;
   const auto failedAlike = [&](const Asked& one) { return one.outcome.message == first.message; };
   if (first.code != kDone && std::ranges::all_of(asked, failedAlike)) return complain(first.message, first.code);
@@ -352,10 +387,13 @@ int runReport(const ReportArguments& arguments) {
   if (const Filter& filter = arguments.request.filter; filter.from && filter.to && *filter.to < *filter.from) {
     return complain("--from is after --to.", kBadInput);
   }
-  auto reports = findReports(arguments.folders);
+  const std::vector<std::string> names = commaList(arguments.name);
+  Result<std::vector<Report>> reports = Error{};  // outlives the helpers' connections, which hold on to it
+  Helpers helpers(arguments.file, threadsFor(arguments.file, names.size()) - 1);
+  reports = findReports(arguments.folders);
   if (!reports.ok()) return complain(reports.error().message, kBadInput);
   std::vector<Asked> asked;
-  for (const std::string& text : commaList(arguments.name)) {
+  for (const std::string& text : names) {
     const auto name = reportByDefinition(text, arguments.definition);
     if (!name.ok()) return complain(name.error().message, kBadInput);
     const auto report = std::ranges::find(reports.value(), name.value(), &Report::name);
@@ -367,7 +405,7 @@ int runReport(const ReportArguments& arguments) {
     if (isNew) asked.push_back({&*report, {}, nullptr, {}});
   }
   if (asked.empty()) return complain("Name a report: `plumb report --list` lists them.", kBadInput);
-  if (asked.size() > 1) return printReports(arguments, reports.value(), std::move(asked));
+  if (asked.size() > 1) return printReports(arguments, reports.value(), asked, helpers);
   auto trace = Trace::open(arguments.file);
   if (!trace.ok()) return complain(trace.error().message, kBadInput);
   if (const Status added = addSurface(trace.value(), arguments, reports.value()); !added.ok())

@@ -162,7 +162,9 @@ Status writeSteps(Page& page, Trace& trace) {
   page.paragraph("Median and percentiles are over the steady steps.");
   if (anyWarmup) page.paragraph(fmt::format("Warm-up: {}.", warmupRule()));
   if (open > 0)
-    page.paragraph(fmt::format("{} steps were still open when the recording ended and are left out.", open));
+    page.paragraph(fmt::format("{} still open when the recording ended {} left out.",
+                               open == 1 ? "1 step that was" : fmt::format("{} steps that were", open),
+                               open == 1 ? "is" : "are"));
   if (!anyGpu) return Unit{};
   page.heading("GPU time in steady steps", "(sum of their spans)");
   page.table(shares);

@@ -58,17 +58,19 @@ TextTable tableOf(const Trace& trace, const std::vector<DeviceMemory>& devices, 
 // What is not on the device: a line for each space, however many processes have it.
 void writeOtherSpaces(Page& page, const Trace& trace, const MemoryAnalysis& analysis) {
   struct Largest {
-    int64_t bytes = -1, processCount = 0;
+    int64_t bytes = -1, count = 0;
     ProcessId process;
+    std::optional<DeviceId> device;
   };
   std::map<std::string, Largest> spaces;
   for (const auto& other : analysis.otherSpaces) {
     for (const SpacePeak& peak : other.spaces) {
       Largest& largest = spaces[peak.space];
-      ++largest.processCount;
+      ++largest.count;
       if (peak.peakBytes > largest.bytes) {
         largest.bytes = peak.peakBytes;
         largest.process = other.process;
+        largest.device = peak.device;
       }
     }
   }
@@ -76,11 +78,13 @@ void writeOtherSpaces(Page& page, const Trace& trace, const MemoryAnalysis& anal
     const std::string name = space == "reserved"       ? "reserved from the driver (what PyTorch's allocator holds)"
                              : space == "pending_free" ? "freed but still in use on a stream"
                                                        : space + " memory";
+    const Device* device = largest.count > 1 && largest.device ? trace.device(*largest.device) : nullptr;
+    const std::string whichDevice = device ? fmt::format(" (the most, of device {})", device->ordinal) : "";
     page.paragraph(fmt::format(
         "besides, {}: peak {}{}", escaped(name), bytesText(largest.bytes),
         trace.processes().size() > 1
-            ? fmt::format(" ({}{})", largest.processCount > 1 ? "the most, of " : "", whoText(trace, largest.process))
-            : ""));
+            ? fmt::format(" ({}{})", largest.count > 1 ? "the most, of " : "", whoText(trace, largest.process))
+            : whichDevice));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/stuck_words.h"
 #include "analyzer/cli/text.h"
 
@@ -95,6 +96,21 @@ TextTable stuckTable(const std::vector<StuckCollective>& found) {
   return table;
 }
 
+// How many GPU events have no launch call in the file, and how many there are.
+Result<std::pair<int64_t, int64_t>> withoutLaunch(Trace& trace) {
+  auto classifier = CommunicationClassifier::load(trace);
+  if (!classifier.ok()) return classifier.error();
+  auto calls = HostCallIndex::load(trace);
+  if (!calls.ok()) return calls.error();
+  int64_t without = 0, all = 0;
+  const Status read = forEachLaunchedWork(trace, classifier.value(), calls.value(), [&](const LaunchedWork& work) {
+    ++all;
+    without += work.call == nullptr;
+  });
+  if (!read.ok()) return read.error();
+  return std::pair(without, all);
+}
+
 }  // namespace
 
 void Page::heading(const std::string& title, const std::string& note) {
@@ -175,9 +191,18 @@ Status writeBenchmarks(Page& page, Trace& trace) {
   return Unit{};
 }
 
-Status writeWhatIsMissing(Page& page, Trace&) {
-  if (page.missing().empty()) return Unit{};
+Status writeWhatIsMissing(Page& page, Trace& trace) {
+  const auto launches = withoutLaunch(trace);
+  if (!launches.ok()) return launches.error();
+  const auto& [without, all] = launches.value();
+  if (page.missing().empty() && without == 0) return Unit{};
   page.heading("Not in this file");
+  if (without > 0) {
+    page.paragraph(
+        fmt::format("Launch calls of {} of {} GPU events: ranges, operators, steps and report launch lack these events "
+                    "(by process and step: plumb report health FILE).",
+                    formatCount(without), formatCount(all)));
+  }
   for (const auto& [what, because] : page.missing()) {
     page.paragraph(fmt::format("{}: Cannot say, because {}.", what, because));
   }

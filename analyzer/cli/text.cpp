@@ -67,8 +67,10 @@ std::string escaped(std::string_view text) {
 }
 
 std::string repaired(std::string_view text) {
-  std::string result;
-  for (size_t at = 0; at < text.size();) {
+  const auto plain = std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  size_t at = static_cast<size_t>(plain - text.begin());
+  std::string result(text.substr(0, at));
+  while (at < text.size()) {
     const auto [codePoint, length] = decode(text, at);
     result += codePoint == kBroken ? std::string_view("\xEF\xBF\xBD") : text.substr(at, length);
     at += length;

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "analyzer/export/chrome_contents.h"
 #include "analyzer/export/chrome_writer.h"
 #include "analyzer/export/output_file.h"
 
@@ -53,7 +54,7 @@ std::vector<std::string> rankFilesIn(const std::string& folder) {
 Result<ExportResult> exportChrome(Trace& trace, const ChromeOptions& options) {
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return snapshot.status().error();
-  auto leftOut = leftOutOfChrome(trace);
+  auto leftOut = leftOutOf(trace, chromeContents());
   if (!leftOut.ok()) return leftOut.error();
   if (trace.processes().empty()) {
     const std::string text = leftOutText(leftOut.value());

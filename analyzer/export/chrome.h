@@ -8,6 +8,8 @@
 //   API calls                  cuda_runtime, cuda_driver; an arrow (ac2g) from each to the work that it launched
 //   ranges                     user_annotation (or the domain that they were imported with); a step is ProfilerStep#N,
 //                              with the program's own name in its arguments
+//   member "plumb_export"      when the session began, whether user_annotation stands for NVTX's default domain, and
+//                              that the totals of [memory] are sums over them
 //   collectives                torch's arguments (Collective name, In msg nelems, dtype …) on the operators that
 //   enqueue
 //                              them and on their kernels; one that has neither or says more (algorithm, state …):
@@ -23,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/export/chrome_contents.h"
+#include "analyzer/export/contents.h"
 #include "analyzer/trace/trace.h"
 
 namespace plumb::exports {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/export/chrome_contents.h"
 
-#include <fmt/format.h>
-
 namespace plumb::exports {
 namespace {
 
@@ -11,7 +9,7 @@ constexpr std::string_view kNotOfTheTrace =
     "name_id NOT IN (SELECT id FROM main.string WHERE substr(text, 1, 6) = 'trace.')";
 constexpr std::string_view kNoNumber = "value IS NULL OR abs(value) > 1.7976931348623157e308";
 
-constexpr ChromeContent kContents[] = {
+constexpr Content kContents[] = {
     {"meta", "members of the file", "", ""},
     {"string", "the texts of the others", "", ""},
     {"process", "process_name, distributedInfo", "", ""},
@@ -65,30 +63,6 @@ constexpr ChromeContent kContents[] = {
 
 }  // namespace
 
-std::span<const ChromeContent> chromeContents() { return kContents; }
-
-Result<std::vector<LeftOut>> leftOutOfChrome(Trace& trace) {
-  std::vector<LeftOut> found;
-  for (const ChromeContent& content : kContents) {
-    if (!content.becomes.empty() && content.without.empty()) continue;
-    auto rows = trace.query(fmt::format("SELECT count(*) FROM \"{}\"{}{}", content.table,
-                                        content.without.empty() ? "" : " WHERE ", content.without));
-    if (!rows.ok()) return rows.error();
-    if (rows.value().next() && rows.value().integer(0) > 0) {
-      found.push_back({std::string(content.called), rows.value().integer(0)});
-    }
-    if (Status status = rows.value().status(); !status.ok()) return status.error();
-  }
-  return found;
-}
-
-std::string leftOutText(const std::vector<LeftOut>& leftOut) {
-  std::string text;
-  for (const LeftOut& one : leftOut) {
-    text += fmt::format("{}{} ({})", text.empty() ? "Not in the file, which has no place for them: " : ", ", one.called,
-                        one.rows);
-  }
-  return text.empty() ? text : text + ".";
-}
+std::span<const Content> chromeContents() { return kContents; }
 
 }  // namespace plumb::exports

@@ -64,6 +64,7 @@ class ChromeWriter {
   [[nodiscard]] Status findSourceClock();
   [[nodiscard]] Status begin();
   [[nodiscard]] Status writeSaid();
+  [[nodiscard]] Status writeMeanings();
   [[nodiscard]] Status beginProcesses();
   [[nodiscard]] Status process(const Process& process);
   void findPlaces();

@@ -121,6 +121,23 @@ Status ChromeWriter::writeSaid() {
   return rows.value().status();
 }
 
+// What torch.profiler's words stand for in this file, so that an import has it again.
+Status ChromeWriter::writeMeanings() {
+  const std::string mine = m_only ? fmt::format(" AND process_id = {}", m_only->id.value()) : std::string();
+  auto annotated = m_trace.query(
+      "SELECT 1 FROM main.range WHERE domain_id IN (SELECT id FROM main.string WHERE text = 'user_annotation')" + mine +
+      " LIMIT 1");
+  if (!annotated.ok()) return annotated.error();
+  const bool isAnnotated = annotated.value().next();
+  if (Status read = annotated.value().status(); !read.ok()) return read;
+  Members meanings;
+  meanings.addNumber("session start (ns)", m_trace.info().sessionStartRealtimeNs);
+  if (!isAnnotated) meanings.addString("user_annotation", "default domain");
+  meanings.addString("Total Allocated", "computed");  // what was counted are counters
+  m_block += fmt::format("\"plumb_export\": {{{}}},\n", meanings.take());
+  return Unit{};
+}
+
 // What tells the processes apart again when the file is imported.
 Status ChromeWriter::beginProcesses() {
   m_block += "\"processes\": [";
@@ -147,10 +164,10 @@ Status ChromeWriter::beginProcesses() {
 Status ChromeWriter::begin() {
   m_block += "{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n";
   m_block += fmt::format("\"baseTimeNanoseconds\": {},\n", m_trace.info().sessionStartRealtimeNs - m_shiftNs);
-  m_block += fmt::format("\"sessionStartNanoseconds\": {},\n", m_trace.info().sessionStartRealtimeNs);
   if (!m_trace.processes().empty()) {
     if (Status said = writeSaid(); !said.ok()) return said;
   }
+  if (Status written = writeMeanings(); !written.ok()) return written;
   if (!m_only) {
     if (Status begun = beginProcesses(); !begun.ok()) return begun;
   } else {

@@ -287,6 +287,7 @@ Status writeHead(import::TraceFile& file, const std::vector<Source>& sources, in
 }  // namespace
 
 Result<MergeResult> mergeTraces(const MergeOptions& options) {
+  if (const Status other = checkNotRead(options.output, options.files); !other.ok()) return other.error();
   auto sources = openAll(options.files);
   if (!sources.ok()) return sources.error();
   std::vector<Trace*> traces;
@@ -294,7 +295,7 @@ Result<MergeResult> mergeTraces(const MergeOptions& options) {
   const auto twice = heldTwice(traces);
   if (!twice.ok()) return twice.error();
   if (!twice.value().empty()) return Error{twice.value()};
-  auto created = import::TraceFile::create(options.output);
+  auto created = import::TraceFile::create(options.output, options.replace);
   if (!created.ok()) {
     // Not "Cannot create", which is a place that cannot be.
     if (options.writeFailed) *options.writeFailed = created.error().message.starts_with("Cannot write");

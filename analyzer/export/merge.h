@@ -14,9 +14,10 @@ namespace plumb::exports {
 
 struct MergeOptions {
   std::vector<std::string> files;  // two or more
-  std::string output;              // must not exist
-  std::string version;             // of the program, for meta
-  bool* writeFailed = nullptr;     // is set when the error is one of writing what `output` names (its disk is full)
+  std::string output;
+  std::string version;          // of the program, for meta
+  bool* writeFailed = nullptr;  // is set when the error is one of writing what `output` names (its disk is full)
+  bool replace = false;         // an existing output; else it is an error
 };
 
 struct MergeResult {

@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "analyzer/export/output_file.h"
+#include "analyzer/export/nsys_contents.h"
 #include "analyzer/trace/staging.h"
 #include "collector/schema/database.h"
 #include "collector/schema/schema.h"
@@ -134,11 +135,14 @@ Result<NsysExported> exportNsys(Trace& trace, const std::string& path, bool repl
   if (!staging.ok()) return fail(staging.error().message);
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return fail(snapshot.status().error().message);
+  auto leftOut = leftOutOf(trace, nsysContents());
+  if (!leftOut.ok()) return leftOut.error();
   if (writeFailed) *writeFailed = true;
   auto exported = writeAll(trace, staging.value().path());
   if (!exported.ok()) return fail(exported.error().message);
   const Status published = staging.value().publishFile(replace);
   if (!published.ok()) return fail(published.error().message);
+  exported.value().leftOut = std::move(leftOut).value();
   return exported;
 }
 

@@ -4,7 +4,9 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "analyzer/export/contents.h"
 #include "analyzer/trace/trace.h"
 #include "collector/schema/result.h"
 
@@ -12,6 +14,7 @@ namespace plumb::exports {
 
 struct NsysExported {
   int64_t tables = 0, rows = 0;
+  std::vector<LeftOut> leftOut;  // what those have no place for
 };
 
 // Refuses a name that is taken unless `replace`. All of it or nothing. writeFailed is set when the error is one of

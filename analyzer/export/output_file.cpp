@@ -12,19 +12,9 @@
 #include <filesystem>
 #include <utility>
 
-namespace plumb::exports {
+#include "collector/schema/taken.h"
 
-Status checkPlace(const std::string& path, bool replace) {
-  std::error_code ignored;
-  const auto there = std::filesystem::status(path, ignored);
-  if (!std::filesystem::exists(there)) return Unit{};
-  if (!replace) {
-    return Error{fmt::format("The file {} exists already; name another one with -o, or add --force.", path)};
-  }
-  // A device or a pipe would be replaced by a file of its name.
-  if (std::filesystem::is_regular_file(there)) return Unit{};
-  return Error{fmt::format("{} is not a regular file: name another one with -o.", path)};
-}
+namespace plumb::exports {
 
 Result<OutputFile> OutputFile::create(const std::string& path, bool replace) {
   if (path == "-") return OutputFile("standard output", std::nullopt, stdout, nullptr, false);
@@ -91,8 +81,7 @@ Result<OutputFolder> OutputFolder::create(const std::string& path, std::vector<s
     return std::filesystem::exists(std::filesystem::path(path) / name, ignored);
   });
   if (taken != names.end() && !replace) {
-    return Error{
-        fmt::format("The file {}/{} exists already; name another folder with -o, or add --force.", path, *taken)};
+    return Error{takenText((std::filesystem::path(path) / *taken).string())};
   }
   auto staging = Staging::folder(path, "writing");
   if (staging.ok()) return OutputFolder(path, std::move(names), replace, std::move(staging).value());

@@ -16,9 +16,6 @@ struct gzFile_s;
 
 namespace plumb::exports {
 
-// An error that tells the user what to do, when `path` is taken and not to be replaced, or is no file that could be.
-[[nodiscard]] Status checkPlace(const std::string& path, bool replace);
-
 class OutputFile {
  public:
   // Errors as checkPlace().

@@ -32,7 +32,7 @@ CompressProgress partOf(const PackProgress& progress, const std::string& what) {
   return [&progress, what](uint64_t done, uint64_t size) { progress(what, done, size); };
 }
 
-Status compressTrace(Trace trace, const std::string& output, const PackProgress& progress) {
+Status compressTrace(Trace trace, const std::string& output, bool replace, const PackProgress& progress) {
   auto copy = Staging::file(output, "compacting");
   if (!copy.ok()) return cannotWrite(output, copy.error());
   // The trace is of no other use after this, so the guard that lets it only be read can go.
@@ -59,11 +59,11 @@ Status compressTrace(Trace trace, const std::string& output, const PackProgress&
   }
   trace.database().whileReading({});
   const Status published =
-      publishCompressed(copy.value().path(), output, partOf(progress, "compressing " + trace.path()));
+      publishCompressed(copy.value().path(), output, replace, partOf(progress, "compressing " + trace.path()));
   return published.ok() ? published : cannotWrite(output, published.error());
 }
 
-Status unpackTrace(const std::string& file, const std::string& output, PackResult& result,
+Status unpackTrace(const std::string& file, const std::string& output, bool replace, PackResult& result,
                    const PackProgress& progress) {
   auto staging = Staging::file(output, "unpacking");
   if (!staging.ok()) return cannotWrite(output, staging.error());
@@ -74,18 +74,17 @@ Status unpackTrace(const std::string& file, const std::string& output, PackResul
   if (!result.isWhole) {
     result.warnings.push_back(fmt::format("{} is what is whole of it: {}", output, recoverSentence(output)));
   }
-  const Status published = staging.value().publishFile(false);
+  const Status published = staging.value().publishFile(replace);
   return published.ok() ? published : cannotWrite(output, published.error());
 }
 
 }  // namespace
 
-Result<PackResult> packTrace(const std::string& file, const std::string& output, const PackProgress& progress,
-                             bool* writeFailed) {
+Result<PackResult> packTrace(const std::string& file, const std::string& output, bool replace,
+                             const PackProgress& progress, bool* writeFailed) {
+  if (const Status other = checkNotRead(output, {file}); !other.ok()) return other.error();
+  if (const Status free = checkPlace(output, replace); !free.ok()) return free.error();
   std::error_code failed;
-  if (fs::exists(output, failed)) {
-    return Error{fmt::format("The file {} exists already; name another one with -o, or remove it.", output)};
-  }
   PackResult result;
   result.bytesBefore = fs::file_size(file, failed);
   Status done = Unit{};
@@ -96,9 +95,9 @@ Result<PackResult> packTrace(const std::string& file, const std::string& output,
       result.warnings.push_back(fmt::format(
           "{} is not complete (its recorder was killed or is still running): what it holds now is packed.", file));
     }
-    done = compressTrace(std::move(trace).value(), output, progress);
+    done = compressTrace(std::move(trace).value(), output, replace, progress);
   } else if (startsAsZstd(file)) {
-    done = unpackTrace(file, output, result, progress);
+    done = unpackTrace(file, output, replace, result, progress);
   } else if (auto trace = Trace::open(file); !trace.ok()) {
     return trace.error();
   } else {

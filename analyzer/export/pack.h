@@ -17,11 +17,11 @@ struct PackResult {
   std::vector<std::string> warnings;  // for the user
 };
 
-// `output` must not exist. A NAME.zst becomes a compressed file, any other name a plain one of a compressed `file`; a
-// damaged one is unpacked as far as it can be read. writeFailed is set when the error is one of writing the output (its
-// disk is full).
+// An existing `output` is an error unless `replace`. A NAME.zst becomes a compressed file, any other name a plain one
+// of a compressed `file`; a damaged one is unpacked as far as it can be read. writeFailed is set when the error is one
+// of writing the output (its disk is full).
 using PackProgress = std::function<void(const std::string& what, uint64_t done, uint64_t size)>;
-[[nodiscard]] Result<PackResult> packTrace(const std::string& file, const std::string& output,
+[[nodiscard]] Result<PackResult> packTrace(const std::string& file, const std::string& output, bool replace,
                                            const PackProgress& progress = {}, bool* writeFailed = nullptr);
 
 }  // namespace plumb::exports

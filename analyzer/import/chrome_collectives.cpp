@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace plumb::import {
 namespace {
@@ -352,6 +353,22 @@ Status ChromeCollectives::settleWaiting() {
   return Unit{};
 }
 
+void ChromeCollectives::addCopy(int64_t process, int64_t correlation, int64_t external) {
+  m_copies.push_back({process, correlation, external});
+}
+
+void ChromeCollectives::linkCopies() {
+  std::vector<std::pair<const Copy*, int64_t>> alone;  // with the collective's link id
+  for (const Copy& copy : m_copies) {
+    const auto known = m_byExternal.find(copy.external);
+    if (known == m_byExternal.end()) continue;
+    const int64_t id = known->second.link;
+    const auto kernel = m_linked.lower_bound({id, std::numeric_limits<int64_t>::min()});
+    if (kernel == m_linked.end() || kernel->first != id) alone.emplace_back(&copy, id);
+  }
+  for (const auto& [copy, id] : alone) link(copy->process, id, copy->correlation);
+}
+
 void ChromeCollectives::link(int64_t process, int64_t external, int64_t correlation) {
   if (correlation == 0 || !m_linked.emplace(external, correlation).second) return;
   m_file.rows().insert(
@@ -384,6 +401,7 @@ void ChromeCollectives::writeGroup(Group& group, std::optional<int64_t> rank) {
 
 Status ChromeCollectives::finish(int64_t process, std::optional<int64_t> rank, std::string_view groups) {
   if (Status settled = settleWaiting(); !settled.ok()) return settled;
+  linkCopies();
   (void)readArray(groups, [&](const JsonValue& element) {
     Group declared;
     (void)readObject(element.text, [&](std::string_view key, const JsonValue& value) {

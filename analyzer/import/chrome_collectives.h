@@ -32,6 +32,9 @@ class ChromeCollectives {
   // A kernel that is communication by its name, before or after its operator. external: its "External id".
   void addKernel(const ChromeEvent& event, int64_t process, int64_t start, int64_t correlation,
                  std::optional<int64_t> external, uint64_t offset);
+  // A copy from device to device whose "External id" may lead to an operator that enqueues a collective. It is that
+  // collective (by copy engines) unless this has kernels: then it only packs or unpacks what they send.
+  void addCopy(int64_t process, int64_t correlation, int64_t external);
 
   // No more events. rank: of the trace, if known; groups: distributedInfo's pg_config, a JSON array, may be empty.
   [[nodiscard]] Status finish(int64_t process, std::optional<int64_t> rank, std::string_view groups);
@@ -69,7 +72,12 @@ class ChromeCollectives {
   void insertState(const ChromeEvent& event, int64_t id, int64_t start);
   [[nodiscard]] std::optional<int64_t> groupOf(const Facts& facts, int64_t process);
   void link(int64_t process, int64_t external, int64_t correlation);
+  void linkCopies();
   void writeGroup(Group& group, std::optional<int64_t> rank);
+
+  struct Copy {
+    int64_t process, correlation, external;
+  };
 
   TraceFile& m_file;
   Tally& m_tally;
@@ -81,6 +89,7 @@ class ChromeCollectives {
   std::vector<Waiting> m_waiting;
   std::set<std::pair<int64_t, int64_t>> m_kernels;  // seen (correlation, start)
   std::set<std::pair<int64_t, int64_t>> m_linked;   // (link id, correlation)
+  std::vector<Copy> m_copies;
 };
 
 }  // namespace plumb::import

@@ -57,6 +57,16 @@ std::optional<int64_t> ChromeStacks::idOf(const JsonValue& callStack) {
   return id;
 }
 
+ChromeExportFacts ChromeExportFacts::read(std::string_view json) {
+  ChromeExportFacts facts;
+  (void)readObject(json, [&](std::string_view key, const JsonValue& value) {
+    if (key == "user_annotation") facts.isDefaultDomain = value.toText() == "default domain";
+    if (key == "session start (ns)") facts.sessionStartNs = value.toInteger();
+    if (key == "Total Allocated") facts.hasComputedTotals = value.toText() == "computed";
+  });
+  return facts;
+}
+
 bool ChromeExportRows::isOsCall(const ChromeEvent& event) {
   return event.category == "os_call" && event.argument("return value").kind == JsonKind::Number;
 }

@@ -31,6 +31,16 @@ class ChromeStacks {
   std::unordered_map<std::string, int64_t> m_known;
 };
 
+// What an export says of itself before its events.
+struct ChromeExportFacts {
+  bool isDefaultDomain = false;           // user_annotation stands for NVTX's default domain
+  bool hasComputedTotals = false;         // "Total Allocated" is a sum over the events: nobody counted it
+  std::optional<int64_t> sessionStartNs;  // realtime: what the times of the trace count from
+  // {"session start (ns)": 1700000000000000000, "user_annotation": "default domain", "Total Allocated": "computed"},
+  // the member "plumb_export" of the file.
+  [[nodiscard]] static ChromeExportFacts read(std::string_view json);
+};
+
 class ChromeExportRows {
  public:
   ChromeExportRows(TraceFile& file, Registry& registry, Tally& tally, ChromeStacks& stacks)

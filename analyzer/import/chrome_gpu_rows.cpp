@@ -234,6 +234,11 @@ void ChromeRows::copy(const ChromeEvent& event, const Times& times) {
     m_file.rows().insert(schema::MemoryCopyBandwidthRow{.memory_copy_id = id, .gb_per_s = *bandwidth});
   }
   noteWork(event, "memory_copy", id, times, place, work);
+  constexpr int64_t kDeviceToDevice = 8, kPeerToPeer = 10;
+  const bool isOnDevices = row.copy_kind == kDeviceToDevice || row.copy_kind == kPeerToPeer;
+  if (isOnDevices && work.external && *work.external != work.correlation) {
+    m_collectives.addCopy(place.process, work.correlation, *work.external);
+  }
 }
 
 void ChromeRows::set(const ChromeEvent& event, const Times& times) {

@@ -23,8 +23,7 @@ struct FileFacts {
   std::optional<int64_t> rank, worldSize;
   bool hasBadRank = false;  // it names a rank or a world size that cannot be
   int64_t baseNs = 0;
-  std::optional<int64_t> sessionStart;  // of an export of ours, realtime
-  bool hasBadBase = false;              // its baseTimeNanoseconds is none
+  bool hasBadBase = false;  // its baseTimeNanoseconds is none
   std::string deviceProperties, groups, host;
   std::vector<std::pair<std::string, std::string>> said;  // of the recording itself: name, value
   std::vector<std::string> unused;                        // names of members that are not stored
@@ -135,12 +134,9 @@ FileFacts readEvents(EventScanner& scanner, ChromeProcesses& processes, const So
     const ScannedItem item = scanner.next();
     if (item.kind == ScannedItem::Kind::End) break;
     if (item.kind == ScannedItem::Kind::Member) {
-      if (item.key == "sessionStartNanoseconds") {
-        facts.sessionStart = wholeOf(JsonValue::of(item.text));
-        if (facts.sessionStart) processes.setExported();
-        continue;
-      }
-      if (item.key != "processes" || !processes.declare(item.text)) takeMember(item, facts);
+      const bool isTaken = (item.key == "processes" && processes.declare(item.text)) ||
+                           (item.key == "plumb_export" && processes.declareExport(item.text));
+      if (!isTaken) takeMember(item, facts);
     } else if (item.event != nullptr) {
       processes.take(*item.event, item.offset);
       scanner.accept();
@@ -298,7 +294,8 @@ Result<SourceResult> readChromeTrace(SourceContext& context) {
   if (!result.processes.empty()) writeSaid(context.file, result.processes, context.name, facts);
   result.originNs = processes.originNs() + facts.baseNs;
   result.firstNs = processes.firstNs() + facts.baseNs;
-  if (facts.sessionStart && isNear(*facts.sessionStart, result.firstNs)) result.firstNs = *facts.sessionStart;
+  const auto& sessionStart = processes.exportFacts().sessionStartNs;
+  if (sessionStart && isNear(*sessionStart, result.firstNs)) result.firstNs = *sessionStart;
   result.damaged = processes.damaged();
   noteDamage(scanner, context, result);
   noteBadFacts(facts, context, result);

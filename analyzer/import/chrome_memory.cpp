@@ -62,10 +62,10 @@ void ChromeMemory::add(const ChromeEvent& event, int64_t process, int64_t start,
     place.isFromPool = event.argument("From Pool").toInteger().value_or(0) != 0;
   }
   place.change += *bytes;
-  if (isOurs) {
+  if (isOurs || m_hasComputedTotals) {
     // No framework counted it.
   } else if (allocated) {
-    if (!m_isExported) sample(process, start, place.allocatedName, *allocated);
+    sample(process, start, place.allocatedName, *allocated);
     if (!place.firstStart || start < *place.firstStart) {
       place.firstStart = start;
       place.liveBefore = *allocated - *bytes;

@@ -25,8 +25,8 @@ class ChromeMemory {
   ChromeMemory(TraceFile& file, Registry& registry, Tally& tally, ChromeStacks& stacks)
       : m_file(file), m_registry(registry), m_tally(tally), m_stacks(stacks) {}
 
-  // The file is an export of ours, which has the totals as counters too.
-  void setExported() noexcept { m_isExported = true; }
+  // The totals of [memory] events are sums over them, and no counters.
+  void setComputedTotals(bool areComputed) { m_hasComputedTotals = areComputed; }
   void add(const ChromeEvent& event, int64_t process, int64_t start, uint64_t offset);
   // No more events: what was live before the first of them is live since firstNs.
   [[nodiscard]] Status finish(int64_t process, int64_t firstNs);
@@ -86,7 +86,7 @@ class ChromeMemory {
   int64_t m_firstBefore = 0;                              // id of the first allocation whose time finish() sets
   int64_t m_firstId = 0;                                  // of an allocation
   std::vector<int64_t> m_assumedFreed;                    // allocations whose end is the next one at their address
-  bool m_isExported = false;
+  bool m_hasComputedTotals = false;
   bool m_isDisordered = false;  // from here on nothing is matched before the end
   uint64_t m_disorderOffset = 0;
   Loss m_freeOfEarlier, m_freeMissing;

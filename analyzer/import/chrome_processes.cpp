@@ -52,16 +52,18 @@ bool ChromeProcesses::declare(std::string_view json) {
   for (Declared& process : found) {
     process.one.rows = std::make_unique<ChromeRows>(m_file, true, m_processes.size());
     process.one.rows->setHostPid(process.pids.front());
+    process.one.rows->setExport(m_export);
     for (std::string& pid : process.pids) m_byPid.emplace(std::move(pid), m_processes.size());
-    if (m_isExported) process.one.rows->setExported();
     m_processes.push_back(std::move(process.one));
   }
   return true;
 }
 
-void ChromeProcesses::setExported() {
-  m_isExported = true;
-  for (const One& one : m_processes) one.rows->setExported();
+bool ChromeProcesses::declareExport(std::string_view json) {
+  if (eventCount() > 0) return false;
+  m_export = ChromeExportFacts::read(json);
+  for (const One& one : m_processes) one.rows->setExport(m_export);
+  return true;
 }
 
 const ChromePrograms* ChromeProcesses::joined() const noexcept {

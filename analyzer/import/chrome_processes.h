@@ -25,12 +25,13 @@ class ChromeProcesses {
   // "world_size": 2, "deviceProperties": […]}, …]; "own_pid": the program's, where its events have another. False: it
   // is none of this kind, or too late.
   [[nodiscard]] bool declare(std::string_view json);
+  // The member "plumb_export", likewise.
+  [[nodiscard]] bool declareExport(std::string_view json);
   [[nodiscard]] bool areSeveral() const noexcept { return m_processes.size() > 1; }
+  [[nodiscard]] const ChromeExportFacts& exportFacts() const noexcept { return m_export; }
   // Of several that the file does not declare; null for any other file.
   [[nodiscard]] const ChromePrograms* joined() const noexcept;
 
-  // The file is an export of ours; to be said before its first event.
-  void setExported();
   // offset: of the event's text in the data, for messages.
   void take(const ChromeEvent& event, uint64_t offset);
   void countDamage(uint64_t offset) { m_processes.front().rows->tally().count(Reason::DamagedEvent, offset); }
@@ -57,10 +58,11 @@ class ChromeProcesses {
   [[nodiscard]] size_t indexOf(const ChromeEvent& event);
 
   TraceFile& m_file;
-  bool m_isTorch, m_isExported = false;
+  bool m_isTorch;
   ChromePrograms m_programs;
   std::vector<One> m_processes;
   std::unordered_map<std::string, size_t> m_byPid;
+  ChromeExportFacts m_export;
   std::optional<int64_t> m_originNs;
   std::string m_pid;
 };

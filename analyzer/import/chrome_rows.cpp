@@ -301,6 +301,7 @@ void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const cha
 
 void ChromeRows::range(const Range& range) {
   const int64_t id = m_file.rows().nextId<schema::RangeRow>();
+  const bool isDefault = m_isDefaultDomain && range.domain == "user_annotation";
   m_file.rows().insert(schema::RangeRow{.id = id,
                                         .process_id = range.process,
                                         .thread_id = range.thread,
@@ -310,7 +311,7 @@ void ChromeRows::range(const Range& range) {
                                         .kind = range.kind,
                                         .depth = 0,  // TraceCompletion knows
                                         .parent_id = std::nullopt,
-                                        .domain_id = m_file.textId(range.domain),
+                                        .domain_id = isDefault ? 0 : m_file.textId(range.domain),
                                         .name_id = m_file.textId(range.name),
                                         .category_id = std::nullopt,
                                         .color_argb = std::nullopt});

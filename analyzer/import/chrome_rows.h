@@ -50,11 +50,13 @@ class ChromeRows {
   void take(const ChromeEvent& event, uint64_t offset);
   // The program's own pid, where the file says it.
   void setHostPid(std::string_view pid) { m_registry.noteHostPid(pid, HostSign::Call); }
-  // The file is an export of ours, which holds more than it would have to say to others.
-  void setExported() noexcept { m_memory.setExported(); }
   // What the file said of pids before it was known that this process is one of its own.
   void takeNames(const ChromeRows& other) { m_registry.takeNames(other.m_registry); }
   [[nodiscard]] const std::string& hostPid() const noexcept { return m_registry.hostPid(); }
+  void setExport(const ChromeExportFacts& facts) {
+    m_isDefaultDomain = facts.isDefaultDomain;
+    m_memory.setComputedTotals(facts.hasComputedTotals);
+  }
   // No more events: writes what was waiting for the file's end.
   [[nodiscard]] Status finish(const RunFacts& facts);
 
@@ -137,6 +139,7 @@ class ChromeRows {
   ChromeMemory m_memory;
   ChromeExportRows m_exported;
   ChromeFlows m_flows;
+  bool m_isDefaultDomain = false;
   IdSet m_called;                // correlation ids
   bool m_isCalledAgain = false;  // one of them twice
   uint64_t m_events = 0;

@@ -85,6 +85,8 @@ CREATE TEMP TABLE misleading AS
 SELECT l.link, l.process_id FROM collective_link l CROSS JOIN kernel k ON k.process_id = l.process_id AND k.correlation = l.correlation
 WHERE k.name_id NOT IN (SELECT id FROM communication_name)
 UNION SELECT l.link, l.process_id FROM collective_link l CROSS JOIN memory_copy m ON m.process_id = l.process_id AND m.correlation = l.correlation
+WHERE m.copy_kind NOT IN (8, 10)  -- between devices, without a kernel: a collective of the copy engines
+   OR EXISTS (SELECT 1 FROM kernel k WHERE k.process_id = m.process_id AND k.correlation = m.correlation)
 UNION SELECT l.link, l.process_id FROM collective_link l CROSS JOIN memory_set m ON m.process_id = l.process_id AND m.correlation = l.correlation;
 DELETE FROM correlation_link WHERE rowid IN (SELECT link FROM misleading);
 INSERT INTO diagnostic(process_id, start_ns, severity, lane, code, count, message)

@@ -23,25 +23,25 @@ namespace {
 
 constexpr LossReason kDamagedEntry = {
     false, true, "error", "damaged_event",
-    "{0} entries of {1} are damaged and left out; the first at byte {2} of its data."};
-constexpr LossReason kRepeated = {
-    false, true, "error", "repeated",
-    "{0} entries of {1} are references to ones that came before; they are counted once; the first at byte {2}."};
-constexpr LossReason kNoTime = {true, false, "warning", "bad_time",
-                                "{0} entries of {1} have no usable time; they are stored at its beginning."};
-constexpr LossReason kStatusWithoutGroup = {
-    false, false, "info", "status_without_group",
-    "{0} process groups of {1} have a status but no entry that tells which group it is of; they are left out."};
+    "{0} [entry|entries] of {1} [is|are] damaged and left out; [it is|the first] at byte {2} of its data."};
+constexpr LossReason kRepeated = {false, true, "error", "repeated",
+                                  "{0} [entry|entries] of {1} [is a reference to one|are references to ones] that came "
+                                  "before; [it is|they are] counted once; [it is|the first] at byte {2}."};
+constexpr LossReason kNoTime = {
+    true, false, "warning", "bad_time",
+    "{0} [entry|entries] of {1} [has|have] no usable time; [it is|they are] stored at its beginning."};
+constexpr LossReason kStatusWithoutGroup = {false, false, "info", "status_without_group",
+                                            "{0} process [group|groups] of {1} [has|have] a status but no entry that "
+                                            "tells which group it is of; [it is|they are] left out."};
 
 constexpr int64_t kLatestNs = int64_t{1} << 61;
-constexpr LossReason kBadSizes = {
-    true, false, "warning", "bad_sizes",
-    "{0} entries of {1} have tensor sizes that cannot be: their elements and bytes are not "
-    "known; the first at byte {2} of its data."};
-constexpr LossReason kUnknownDatatype = {true, false, "info", "unknown_datatype",
-                                         "{0} entries of {1} have a data type whose size is not known, so how many "
-                                         "bytes they move is not; the first at byte "
-                                         "{2} of its data."};
+constexpr LossReason kBadSizes = {true, false, "warning", "bad_sizes",
+                                  "{0} [entry|entries] of {1} [has|have] tensor sizes that cannot be: [its|their] "
+                                  "elements and bytes are not known; [it is|the first] at byte {2} of its data."};
+constexpr LossReason kUnknownDatatype = {
+    true, false, "info", "unknown_datatype",
+    "{0} [entry|entries] of {1} [has|have] a data type whose size is not known, so how many bytes [it moves|they move] "
+    "is not; [it is|the first] at byte {2} of its data."};
 constexpr int64_t kMostRanks = 1 << 20;
 constexpr int64_t kMostElements = int64_t{1} << 50;
 

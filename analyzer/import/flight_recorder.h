@@ -8,6 +8,9 @@
 
 namespace plumb::import {
 
+// Of dumps in any form, as Importer::kind.
+inline constexpr const char* kFlightRecorder = "flight-recorder";
+
 [[nodiscard]] bool isFlightRecorderDump(const PlainDocument& document);
 // damage: what was passed over, for the document is of what lies around it.
 [[nodiscard]] Result<SourceResult> readFlightRecorderDump(SourceContext& context, const PlainDocument& document,

@@ -38,7 +38,7 @@ constexpr Importer kImporters[] = {
     {"pickle", looksLikePickledTrace, readPickledTrace},
     {"nsys", looksLikeDatabase, readNsysExport},
     {"nccl-tests", looksLikeNcclTests, readNcclTests},
-    {"flight-recorder", looksLikeFlightRecorderJson, readFlightRecorderJson},
+    {kFlightRecorder, looksLikeFlightRecorderJson, readFlightRecorderJson},
     {"inspector", looksLikeInspector, readInspector},
     {"nccl-profiler", looksLikeNcclProfiler, readNcclProfiler},
     {"memory-timeline", looksLikeMemoryTimeline, readMemoryTimeline},
@@ -239,7 +239,7 @@ class Import {
     std::map<std::string_view, int64_t> ranks;  // of each kind
     std::map<std::string_view, int64_t> worldSizes;
     for (const Source& source : m_sources) {
-      const std::string_view kind = source.importer->kind;
+      const std::string_view kind = source.result.kind.empty() ? source.importer->kind : source.result.kind;
       std::vector<int64_t> held = source.result.ranks;
       if (source.result.rank) held.push_back(*source.result.rank);
       for (const int64_t rank : held) {
@@ -364,13 +364,14 @@ std::optional<NamedWorker> workerInName(const std::string& name) {
 }
 
 std::string missingRanksText(int64_t present, int64_t worldSize) {
-  return fmt::format("{} of the run's {} ranks are here; what is said of all ranks is said of these.", present,
-                     worldSize);
+  return fmt::format("{} of the run's {} ranks {} here; what is said of all ranks is said of {}.", present, worldSize,
+                     present == 1 ? "is" : "are", present == 1 ? "this one" : "these");
 }
 
 Result<ImportResult> importTraces(const ImportOptions& options) {
   if (const Status checked = checkOptions(options); !checked.ok()) return checked.error();
-  auto file = TraceFile::create(options.output);
+  if (const Status other = checkNotRead(options.output, options.files); !other.ok()) return other.error();
+  auto file = TraceFile::create(options.output, options.replace);
   if (!file.ok()) {
     // Not "Cannot create", which is a place that cannot be.
     if (options.writeFailed) *options.writeFailed = file.error().message.starts_with("Cannot write");

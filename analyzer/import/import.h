@@ -16,6 +16,7 @@ struct ImportOptions {
   std::vector<std::string> files;  // several: the ranks of one run
   std::vector<int64_t> ranks;      // empty, or one per file; else from the file's content, then from its name
   std::string output;
+  bool replace = false;         // an existing output; else it is an error
   std::string version;          // of the program, for meta
   bool sizes = false;           // say how large each table and index became
   bool* writeFailed = nullptr;  // is set when the error is one of writing what `output` names (its disk is full)
@@ -33,7 +34,7 @@ struct ImportResult {
 };
 
 // A file that is no trace, or holds nothing, is left out with a warning when another one can be imported. Any other
-// error is one of the whole, and no output file is left.
+// error is one of the whole: no output file is made, and one that was there stays.
 [[nodiscard]] Result<ImportResult> importTraces(const ImportOptions& options);
 
 // The message of the diagnostic rank_missing.

@@ -30,6 +30,7 @@ struct SourceContext {
 
 struct SourceResult {
   static constexpr int64_t kNoTime = std::numeric_limits<int64_t>::max();
+  std::string_view kind;  // "": the importer's
   std::vector<int64_t> processes;
   std::optional<int64_t> rank, worldSize;
   std::vector<int64_t> ranks;         // of a source that holds several; rank has no value then

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/import/tally.h"
+#include "analyzer/import/wording.h"
 
 namespace plumb::import {
 
@@ -30,7 +31,7 @@ void Losses::write(TraceFile& file, std::optional<int64_t> process, const std::s
                    SourceResult& result) const {
   for (const Entry& entry : m_entries) {
     const LossReason& reason = *entry.reason;
-    const std::string message = fmt::format(fmt::runtime(reason.message), entry.count, source, entry.firstPlace);
+    const std::string message = worded(reason.message, entry.count, source, entry.firstPlace);
     writeDiagnostic(file, process, reason.severity, reason.code, entry.count, message);
     if (!reason.isStored) result.notStored += entry.count;
     if (reason.isDamage) result.damaged += entry.count;

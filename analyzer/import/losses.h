@@ -16,14 +16,14 @@ struct LossReason {
   bool isDamage;
   const char* severity;
   const char* code;
-  const char* message;  // {0}: count, {1}: file, {2}: offset or line of the first
+  const char* message;  // of worded()
 };
 
 // Of texts in JSON.
-inline constexpr LossReason kUnusableCharacters = {true, false, "warning", "unusable_character",
-                                                   "{0} characters of {1} are none (zero bytes, halves of surrogate "
-                                                   "pairs, bytes that are not UTF-8): they become '?'; the "
-                                                   "first at byte {2}."};
+inline constexpr LossReason kUnusableCharacters = {
+    true, false, "warning", "unusable_character",
+    "{0} [character|characters] of {1} [is|are] none (zero bytes, halves of surrogate pairs, bytes that are not "
+    "UTF-8): [it becomes|they become] '?'; [it is|the first] at byte {2}."};
 
 class Losses {
  public:

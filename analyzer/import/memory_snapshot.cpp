@@ -20,45 +20,49 @@
 namespace plumb::import {
 namespace {
 
-constexpr LossReason kDamagedEvent = {
-    false, true, "error", "damaged_event",
-    "{0} events of the allocator in {1} are damaged and left out; the first at byte {2} of its pickle data."};
-constexpr LossReason kDamagedBlock = {
-    false, true, "error", "damaged_block",
-    "{0} segments or blocks of {1} are damaged and left out; the first at byte {2} of its pickle data."};
-constexpr LossReason kRepeated = {false, true, "error", "repeated",
-                                  "{0} events or blocks of {1} are references to ones that came before; they are "
-                                  "counted once; the first at byte {2}."};
-constexpr LossReason kOtherAction = {
-    false, false, "warning", "other_action",
-    "{0} events of {1} are of kinds that are not known, and are left out; the first at byte {2} of its pickle data."};
-constexpr LossReason kCompletion = {
-    false, false, "info", "free_completed",
-    "{0} events of {1} say that a free is complete; memory counts as freed when the program gave it back, which is "
-    "another event."};
+constexpr LossReason kDamagedEvent = {false, true, "error", "damaged_event",
+                                      "{0} [event|events] of the allocator in {1} [is|are] damaged and left out; [it "
+                                      "is|the first] at byte {2} of its pickle data."};
+constexpr LossReason kDamagedBlock = {false, true, "error", "damaged_block",
+                                      "{0} [segment|segments] or [block|blocks] of {1} [is|are] damaged and left out; "
+                                      "[it is|the first] at byte {2} of its pickle data."};
+constexpr LossReason kRepeated = {
+    false, true, "error", "repeated",
+    "{0} [event|events] or [block|blocks] of {1} [is a reference to one|are references to ones] that came before; [it "
+    "is|they are] counted once; [it is|the first] at byte {2}."};
+constexpr LossReason kOtherAction = {false, false, "warning", "other_action",
+                                     "{0} [event|events] of {1} [is|are] of kinds that are not known, and [is|are] "
+                                     "left out; [it is|the first] at byte {2} of its pickle data."};
+constexpr LossReason kCompletion = {false, false, "info", "free_completed",
+                                    "{0} [event|events] of {1} [says|say] that a free is complete; memory counts as "
+                                    "freed when the program gave it back, which is another event."};
 constexpr LossReason kInactive = {false, false, "info", "inactive_block",
-                                  "{0} blocks of {1} are free parts of segments; they are in the reserved memory."};
-constexpr LossReason kFreedUnseen = {true, false, "info", "freed_unseen",
-                                     "{0} allocations of {1} are older than its history; they seem to begin with it."};
-constexpr LossReason kOverwritten = {
-    true, false, "warning", "free_missing",
-    "{0} times an address of {1} was handed out again without having been freed; the earlier allocation ends there."};
-constexpr LossReason kNotInSegments = {
-    true, false, "warning", "not_in_segments",
-    "{0} allocations of {1} are live by its events but not in its segments; they are kept as live."};
-constexpr LossReason kNoTime = {true, false, "warning", "no_time",
-                                "{0} events of {1} have no time: its history shows their order, a microsecond each."};
+                                  "{0} [block|blocks] of {1} [is a free part of a segment|are free parts of segments]; "
+                                  "[it is|they are] in the reserved memory."};
+constexpr LossReason kFreedUnseen = {
+    true, false, "info", "freed_unseen",
+    "{0} [allocation|allocations] of {1} [is|are] older than its history; [it seems|they seem] to begin with it."};
+constexpr LossReason kOverwritten = {true, false, "warning", "free_missing",
+                                     "{0} [time|times] an address of {1} was handed out again without having been "
+                                     "freed; the earlier allocation ends there."};
+constexpr LossReason kNotInSegments = {true, false, "warning", "not_in_segments",
+                                       "{0} [allocation|allocations] of {1} [is|are] live by its events but not in its "
+                                       "segments; [it is|they are] kept as live."};
+constexpr LossReason kNoTime = {
+    true, false, "warning", "no_time",
+    "{0} [event|events] of {1} [has|have] no time: its history shows the order, a microsecond each."};
 constexpr LossReason kOpenAnnotation = {true, false, "info", "never_ended",
-                                        "{0} annotations of {1} begin and do not end."};
-constexpr LossReason kUntimedAnnotation = {false, false, "warning", "no_time",
-                                           "{0} annotations of {1} are left out: they have times and its history has "
-                                           "none, so their place in it is not known."};
-constexpr LossReason kOtherDevice = {
-    false, true, "error", "damaged_event",
-    "{0} events of {1} are of devices beyond the 1024th and are left out; the first at "
-    "byte {2} of its pickle data."};
-constexpr LossReason kEndWithoutBegin = {false, false, "info", "end_without_begin",
-                                         "{0} ends of annotations of {1} have no beginning and are left out."};
+                                        "{0} [annotation|annotations] of {1} [begins|begin] and [does|do] not end."};
+constexpr LossReason kUntimedAnnotation = {
+    false, false, "warning", "no_time",
+    "{0} [annotation|annotations] of {1} [is|are] left out: [it has a time|they have times] and its history has none, "
+    "so [its|their] place in it is not known."};
+constexpr LossReason kOtherDevice = {false, true, "error", "damaged_event",
+                                     "{0} [event|events] of {1} [is|are] of devices beyond the 1024th and [is|are] "
+                                     "left out; [it is|the first] at byte {2} of its pickle data."};
+constexpr LossReason kEndWithoutBegin = {
+    false, false, "info", "end_without_begin",
+    "{0} [end|ends] of annotations of {1} [has|have] no beginning and [is|are] left out."};
 
 constexpr int64_t kLatestUs = (int64_t{1} << 61) / 1000;
 constexpr int64_t kMostBytes = int64_t{1} << 50;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr LossReason kTiedText = {
     true, false, "info", "texts_not_stored",
-    "{0} texts that {1} ties to events of the allocator (user_metadata, compile_context) are not stored; the first at "
-    "byte {2} of its pickle data."};
+    "{0} [text|texts] that {1} ties to events of the allocator (user_metadata, compile_context) [is|are] not stored; "
+    "[it is|the first] at byte {2} of its pickle data."};
 
 void keepSettings(SourceContext& context, const PlainDocument& document, int64_t process, const PlainValue& settings,
                   const std::string& name, int depth) {

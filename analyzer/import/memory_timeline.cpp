@@ -17,16 +17,17 @@
 namespace plumb::import {
 namespace {
 
-constexpr LossReason kDamagedRow = {false, true, "error", "damaged_event",
-                                    "{0} rows of {1} are damaged and left out; the first at byte {2} of its JSON."};
+constexpr LossReason kDamagedRow = {
+    false, true, "error", "damaged_event",
+    "{0} [row|rows] of {1} [is|are] damaged and left out; [it is|the first] at byte {2} of its JSON."};
 constexpr LossReason kFreedUnseen = {
     true, false, "warning", "freed_unseen",
-    "{0} rows of {1} end memory whose beginning is not in it; it seems to begin with the timeline."};
+    "{0} [row|rows] of {1} [ends|end] memory whose beginning is not in it; it seems to begin with the timeline."};
 constexpr LossReason kMadeUp = {true, false, "info", "addresses_made_up",
                                 "The addresses of {1} are made up: its rows name none ({0} allocations)."};
-constexpr LossReason kHalfChange = {
-    false, true, "error", "half_change",
-    "{0} rows of {1} are one half of a change of category and are left out; the first at byte {2} of its JSON."};
+constexpr LossReason kHalfChange = {false, true, "error", "half_change",
+                                    "{0} [row|rows] of {1} [is|are] one half of a change of category and [is|are] left "
+                                    "out; [it is|the first] at byte {2} of its JSON."};
 
 // In the order of torch's numbers; the names are torch's, the categories ours.
 struct Category {

@@ -21,18 +21,17 @@ namespace {
 
 constexpr LossReason kDamagedObject = {
     false, true, "error", "damaged_event",
-    "{0} objects of {1} are damaged and left out; the first at byte {2} of its JSON."};
-constexpr LossReason kOtherObject = {
-    false, false, "info", "other_record",
-    "{0} records of {1} are about no collective (statistics of dumps, proxy operations) and are left out; the first at "
-    "byte {2}."};
+    "{0} [object|objects] of {1} [is|are] damaged and left out; [it is|the first] at byte {2} of its JSON."};
+constexpr LossReason kOtherObject = {false, false, "info", "other_record",
+                                     "{0} [record|records] of {1} [is|are] about no collective (statistics of dumps, "
+                                     "proxy operations) and [is|are] left out; [it is|the first] at byte {2}."};
 constexpr LossReason kDropped = {
     true, false, "warning", "dropped_by_source",
     "NCCL Inspector dropped {0} collectives before it wrote {1}, because its ring was full."};
-constexpr LossReason kNoStart = {true, false, "info", "no_start",
-                                 "{0} collectives of {1} tell how long they took but not when they began: the time at "
-                                 "which they were written stands "
-                                 "for it (NCCL_INSPECTOR_DUMP_VERBOSE=1 writes their times)."};
+constexpr LossReason kNoStart = {
+    true, false, "info", "no_start",
+    "{0} [collective|collectives] of {1} [tells|tell] how long [it|they] took but not when [it|they] began: the time "
+    "at which [it was|they were] written stands for it (NCCL_INSPECTOR_DUMP_VERBOSE=1 writes their times)."};
 
 constexpr int64_t kMostRanks = int64_t{1} << 24;
 constexpr double kMostGigabytesPerSecond = 1e9;

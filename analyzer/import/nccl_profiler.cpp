@@ -19,16 +19,17 @@
 namespace plumb::import {
 namespace {
 
-constexpr LossReason kDamagedEvent = {false, true, "error", "damaged_event",
-                                      "{0} events of {1} are damaged and left out; the first at byte {2} of its data."};
-constexpr LossReason kNoTime = {
-    false, false, "warning", "no_time",
-    "{0} events of {1} have the time 0, which stands for none, and are left out; the first at byte {2} of its data."};
+constexpr LossReason kDamagedEvent = {
+    false, true, "error", "damaged_event",
+    "{0} [event|events] of {1} [is|are] damaged and left out; [it is|the first] at byte {2} of its data."};
+constexpr LossReason kNoTime = {false, false, "warning", "no_time",
+                                "{0} [event|events] of {1} [has|have] the time 0, which stands for none, and [is|are] "
+                                "left out; [it is|the first] at byte {2} of its data."};
 constexpr LossReason kEndWithoutBegin = {
     false, false, "warning", "end_without_begin",
-    "{0} ends of {1} have no beginning and are left out; the first at byte {2} of its data."};
+    "{0} [end|ends] of {1} [has|have] no beginning and [is|are] left out; [it is|the first] at byte {2} of its data."};
 constexpr LossReason kNeverEnded = {true, false, "warning", "never_ended",
-                                    "{0} ranges of {1} begin and have no end with a time."};
+                                    "{0} [range|ranges] of {1} [begins|begin] and [has|have] no end with a time."};
 
 constexpr double kLatestUs = 2e15;
 

@@ -17,26 +17,29 @@
 namespace plumb::import {
 namespace {
 
-constexpr LossReason kDamagedLine = {false, true, "error", "damaged_event",
-                                     "{0} measurements of {1} are damaged and left out; the first in line {2}."};
-constexpr LossReason kNoColumns = {
-    false, true, "error", "no_columns",
-    "{0} measurements of {1} come before the line that names their columns, and are left out; the first in line {2}."};
+constexpr LossReason kDamagedLine = {
+    false, true, "error", "damaged_event",
+    "{0} [measurement|measurements] of {1} [is|are] damaged and left out; [it is|the first] in line {2}."};
+constexpr LossReason kNoColumns = {false, true, "error", "no_columns",
+                                   "{0} [measurement|measurements] of {1} [comes|come] before the line that names "
+                                   "[its|their] columns, and [is|are] left out; [it is|the first] in line {2}."};
 constexpr LossReason kColumnsGuessed = {
     true, false, "warning", "columns_guessed",
-    "{0} lines of {1} come without a readable line that names their columns (from line {2}): their columns are told by "
-    "their number."};
-constexpr LossReason kNotMeasured = {false, false, "info", "not_measured",
-                                     "{0} measurements of {1} are 'N/A': the test was not run that way."};
-constexpr LossReason kNoSize = {false, false, "info", "no_size",
-                                "{0} measurements of {1} are of 0 bytes and tell no bandwidth."};
+    "{0} [line|lines] of {1} [comes|come] without a readable line that names [its|their] columns (from line {2}): "
+    "[its|their] columns are told by [its|their] number."};
+constexpr LossReason kNotMeasured = {
+    false, false, "info", "not_measured",
+    "{0} [measurement|measurements] of {1} [is|are] 'N/A': the test was not run that way."};
+constexpr LossReason kNoSize = {
+    false, false, "info", "no_size",
+    "{0} [measurement|measurements] of {1} [is|are] of 0 bytes and [tells|tell] no bandwidth."};
 constexpr LossReason kUnknownOperation = {
     true, false, "warning", "operation_unknown",
-    "{0} measurements of {1} do not say of which operation they are (from line {2}): name the file after it, such as "
-    "all_reduce_8gpus.log."};
+    "{0} [measurement|measurements] of {1} [does|do] not say of which operation [it is|they are] (from line {2}): name "
+    "the file after it, such as all_reduce_8gpus.log."};
 constexpr LossReason kWrong = {true, false, "warning", "wrong_results",
-                               "{0} measurements of {1} had wrong results, by nccl-tests' own check; the first in line "
-                               "{2}."};
+                               "{0} [measurement|measurements] of {1} had wrong results, by nccl-tests' own check; [it "
+                               "is|the first] in line {2}."};
 
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 constexpr double kMostMicroseconds = 1e15;

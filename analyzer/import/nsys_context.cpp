@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/import/tally.h"
+#include "analyzer/import/wording.h"
 
 namespace plumb::import {
 namespace {
@@ -12,29 +13,36 @@ struct Wording {
   bool isStored;
   const char* severity;
   const char* code;
-  const char* message;  // {0}: count, {1}: file
+  const char* message;  // of worded()
 };
 
 constexpr std::array<Wording, static_cast<size_t>(NsysReason::Count)> kWordings = {{
-    {false, "error", "no_time", "{0} events of {1} have no usable time and are left out."},
-    {false, "error", "bad_duration", "{0} host events of {1} have a negative or unreadable duration and are left out."},
+    {false, "error", "no_time", "{0} [event|events] of {1} [has|have] no usable time and [is|are] left out."},
+    {false, "error", "bad_duration",
+     "{0} host [event|events] of {1} [has|have] a negative or unreadable duration and [is|are] left out."},
     {false, "info", "profiler_notice",
-     "{0} rows of {1} only say that Nsight Systems began or ended to record something; they are no calls."},
+     "{0} [row|rows] of {1} [only says|only say] that Nsight Systems began or ended to record something; [it is|they "
+     "are] no [call|calls]."},
     {false, "info", "graph_covered",
-     "{0} graph launches of {1} are not stored as a whole, because the work in them was recorded singly."},
+     "{0} graph [launch|launches] of {1} [is|are] not stored as a whole, because the work in [it|them] was recorded "
+     "singly."},
     {false, "warning", "free_without_allocation",
-     "{0} memory blocks of {1} were freed that the export does not say were allocated."},
-    {false, "warning", "not_understood", "{0} rows of {1} hold a value that this program does not know."},
+     "{0} memory [block|blocks] of {1} [was|were] freed that the export does not say [was|were] allocated."},
+    {false, "warning", "not_understood", "{0} [row|rows] of {1} [holds|hold] a value that this program does not know."},
     {true, "warning", "bad_time",
-     "{0} GPU events of {1} have a negative or unreadable duration: they are stored without a usable time."},
+     "{0} GPU [event|events] of {1} [has|have] a negative or unreadable duration: [it is|they are] stored without a "
+     "usable time."},
     {true, "warning", "allocation_replaced",
-     "{0} memory blocks of {1} were allocated where another one was still live; the older one counts as freed then."},
+     "{0} memory [block|blocks] of {1} [was|were] allocated where another one was still live; the older one counts as "
+     "freed then."},
     {true, "warning", "bad_payload",
-     "{0} NVTX payloads of {1} cannot be decoded and are left out; the ranges are here."},
-    {true, "warning", "never_ended", "{0} ranges of {1} begin and do not end."},
-    {true, "warning", "text_missing", "{0} texts that rows of {1} name are not in it; they are stored as '?'."},
+     "{0} NVTX [payload|payloads] of {1} cannot be decoded and [is|are] left out; the ranges are here."},
+    {true, "warning", "never_ended", "{0} [range|ranges] of {1} [begins|begin] and [does|do] not end."},
+    {true, "warning", "text_missing",
+     "{0} [text|texts] that rows of {1} name [is|are] not in it; [it is|they are] stored as '?'."},
     {true, "warning", "bad_size",
-     "{0} copies, sets and allocations of {1} have a size that cannot be: they are stored with 0 bytes."},
+     "{0} [copy|copies], [set|sets] [or|and] [allocation|allocations] of {1} [has|have] a size that cannot be: [it "
+     "is|they are] stored with 0 bytes."},
 }};
 
 constexpr int64_t kLatest = int64_t{1} << 61;  // 2043; anything beyond is damage, and would overflow sums
@@ -53,7 +61,7 @@ void NsysTally::write(TraceFile& file, std::optional<int64_t> process, const std
   for (size_t i = 0; i < m_counts.size(); ++i) {
     if (m_counts[i] == 0) continue;
     writeDiagnostic(file, process, kWordings[i].severity, kWordings[i].code, m_counts[i],
-                    fmt::format(fmt::runtime(kWordings[i].message), m_counts[i], source));
+                    worded(kWordings[i].message, m_counts[i], source));
   }
 }
 

@@ -26,7 +26,11 @@ Result<SourceResult> readPickledTrace(SourceContext& context) {
   if (!document.ok()) return Error{fmt::format("{} is not read: {}.", context.path, document.error().message)};
   if (problem) document.value().setProblem(*problem);
   if (isMemorySnapshot(document.value())) return readMemorySnapshot(context, document.value());
-  if (isFlightRecorderDump(document.value())) return readFlightRecorderDump(context, document.value());
+  if (isFlightRecorderDump(document.value())) {
+    auto dump = readFlightRecorderDump(context, document.value());
+    if (dump.ok()) dump.value().kind = kFlightRecorder;  // as a dump in JSON
+    return dump;
+  }
   const auto& broken = document.value().problem();
   if (broken) return Error{fmt::format("{} holds nothing that can be read: {}.", context.path, *broken)};
   return Error{fmt::format(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/import/tally.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "analyzer/import/wording.h"
 
 namespace plumb::import {
 namespace {
@@ -12,92 +12,97 @@ struct Wording {
   bool isStored;
   const char* severity;
   const char* code;
-  const char* message;  // {0}: count, {1}: file, {2}: offset of the first
+  const char* message;  // of worded()
 };
 
 constexpr std::array<Wording, static_cast<size_t>(Reason::Count)> kWordings = {{
-    {false, "error", "damaged_event", "{0} events of {1} are damaged and left out; the first at byte {2} of its JSON."},
+    {false, "error", "damaged_event",
+     "{0} [event|events] of {1} [is|are] damaged and left out; [it is|the first] at byte {2} of its JSON."},
     {false, "error", "no_time",
-     "{0} events of {1} have no usable time and are left out; the first at byte {2} of its JSON."},
+     "{0} [event|events] of {1} [has|have] no usable time and [is|are] left out; [it is|the first] at byte {2} of its "
+     "JSON."},
     {false, "error", "bad_duration",
-     "{0} host events of {1} have a negative or unreadable duration and are left out; the first at byte {2} of its "
-     "JSON."},
+     "{0} host [event|events] of {1} [has|have] a negative or unreadable duration and [is|are] left out; [it is|the "
+     "first] at byte {2} of its JSON."},
     {false, "warning", "end_without_begin",
-     "{0} range ends of {1} have no beginning and are left out; the first at byte {2} of its JSON."},
+     "{0} range [end|ends] of {1} [has|have] no beginning and [is|are] left out; [it is|the first] at byte {2} of its "
+     "JSON."},
     {false, "info", "flow_event",
-     "{0} flow events (arrows between launches and their work) of {1} are not stored: those are joined by correlation "
-     "ids."},
+     "{0} [flow event|flow events] (arrows between launches and their work) of {1} [is|are] not stored: those are "
+     "joined by correlation ids."},
     {false, "info", "metadata_event",
-     "{0} metadata events of {1} are not events in time: names of processes and threads are used, sort orders are "
-     "not."},
+     "{0} metadata [event|events] of {1} [is|are] not events in time: names of processes and threads are used, sort "
+     "orders are not."},
     {false, "warning", "other_phase",
-     "{0} events of {1} are of kinds that the trace format has no table for, and are left out; the first at byte {2} "
-     "of its JSON."},
+     "{0} [event|events] of {1} [is|are] of kinds that the trace format has no table for, and [is|are] left out; [it "
+     "is|the first] at byte {2} of its JSON."},
     {false, "warning", "no_value",
-     "{0} counter events of {1} hold no number and are left out; the first at byte {2} of its JSON."},
+     "{0} counter [event|events] of {1} [holds|hold] no number and [is|are] left out; [it is|the first] at byte {2} of "
+     "its JSON."},
     {false, "info", "flow_one_end",
-     "{0} flow events (arrows) of {1} have only one end and are left out; the first at byte {2} of its JSON."},
+     "{0} [flow event|flow events] (arrows) of {1} [has|have] only one end and [is|are] left out; [it is|the first] at "
+     "byte {2} of its JSON."},
     {false, "warning", "duplicate_event",
-     "{0} operators and Python calls of {1} came twice, equal in everything; they are stored once."},
+     "{0} [operator|operators] [or|and] Python [call|calls] of {1} came twice, equal in everything; [it is|they are] "
+     "stored once."},
     {true, "warning", "bad_time",
-     "{0} GPU events of {1} have a negative or unreadable duration: they are stored without a usable time; the first "
-     "at byte {2} of its JSON."},
+     "{0} GPU [event|events] of {1} [has|have] a negative or unreadable duration: [it is|they are] stored without a "
+     "usable time; [it is|the first] at byte {2} of its JSON."},
     {true, "warning", "no_gpu_duration",
-     "{0} GPU events of {1} have no duration: they are stored without a usable time; the first at byte {2} of its "
-     "JSON."},
+     "{0} GPU [event|events] of {1} [has|have] no duration: [it is|they are] stored without a usable time; [it is|the "
+     "first] at byte {2} of its JSON."},
     {true, "warning", "no_gpu_name",
-     "{0} GPU events of {1} have no name: they are stored without one, so nothing tells compute from communication; "
-     "the "
-     "first at byte {2} of its JSON."},
+     "{0} GPU [event|events] of {1} [has|have] no name: [it is|they are] stored without one, so nothing tells compute "
+     "from communication; [it is|the first] at byte {2} of its JSON."},
     {true, "warning", "no_place",
-     "{0} GPU events of {1} do not name their device or their stream: they are stored under the number -1; the first "
-     "at "
-     "byte {2} of its JSON."},
+     "{0} GPU [event|events] of {1} [does|do] not name [its|their] device or [its|their] stream: [it is|they are] "
+     "stored under the number -1; [it is|the first] at byte {2} of its JSON."},
     {true, "warning", "no_duration",
-     "{0} host events of {1} have no duration: they are stored with 0 ns; the first at byte {2} of its JSON."},
-    {true, "warning", "no_name",
-     "{0} host events of {1} have no name: they are stored without one; the first at byte {2} of its JSON."},
-    {true, "warning", "not_finite",
-     "{0} events of {1} hold arguments that are NaN or infinite, which are left out; the first at byte {2} of its "
-     "JSON."},
-    {true, "warning", "never_ended",
-     "{0} ranges of {1} begin and do not end; the last begins at byte {2} of its JSON or before."},
-    {true, "info", "free_of_earlier_memory",
-     "{0} pieces of memory that {1} sees freed were allocated before it begins: they are stored as live since its "
-     "beginning; the first is freed at byte {2} of its JSON."},
-    {true, "info", "free_missing",
-     "{0} times {1} hands out an address again that it did not see freed: the earlier memory is stored as freed then; "
-     "the "
-     "first at byte {2} of its JSON."},
-    {true, "info", "no_address",
-     "{0} allocation events of {1} have no address, so what was live when is not known: only their sums are stored, as "
-     "counters (torch allocated bytes …)."},
-    {true, "info", "communication_by_name",
-     "{0} communication kernels of {1} have no record of their collective and are told by name; the first at byte {2} "
-     "of its JSON."},
-    {true, "warning", "bad_collective",
-     "{0} collectives of {1} hold sizes, counts or ranks that cannot be (negative, no whole number, too large): they "
-     "are stored without those; the first at byte {2} of its JSON."},
-    {true, "info", "unknown_datatype",
-     "{0} collectives of {1} have a data type whose size is not known, so how many bytes they move is not; the first "
-     "at "
+     "{0} host [event|events] of {1} [has|have] no duration: [it is|they are] stored with 0 ns; [it is|the first] at "
      "byte {2} of its JSON."},
-    {true, "warning", "bad_size",
-     "{0} copies and sets of {1} have a size that cannot be: they are stored with 0 bytes; the first at byte {2} of "
-     "its "
-     "JSON."},
-    {true, "warning", "nested_too_deep",
-     "{0} events of {1} have arguments that nest more than 100 deep, which are left out; the first at byte {2} of its "
-     "JSON."},
-    {true, "warning", "zero_character",
-     "{0} events of {1} hold texts with zero characters (\\u0000), which become '?'; the first at byte {2} of its "
-     "JSON."},
-    {true, "warning", "lone_surrogate",
-     "{0} events of {1} hold texts with halves of surrogate pairs (\\ud800 to \\udfff), which become '?'; the first "
+    {true, "warning", "no_name",
+     "{0} host [event|events] of {1} [has|have] no name: [it is|they are] stored without one; [it is|the first] at "
+     "byte {2} of its JSON."},
+    {true, "warning", "not_finite",
+     "{0} [event|events] of {1} [holds|hold] arguments that are NaN or infinite, which are left out; [it is|the first] "
      "at byte {2} of its JSON."},
+    {true, "warning", "never_ended",
+     "{0} [range|ranges] of {1} [begins|begin] and [does|do] not end; [it|the last] begins at byte {2} of its JSON or "
+     "before."},
+    {true, "info", "free_of_earlier_memory",
+     "{0} [piece|pieces] of memory that {1} sees freed [was|were] allocated before it begins: [it is|they are] stored "
+     "as live since its beginning; [it is|the first is] freed at byte {2} of its JSON."},
+    {true, "info", "free_missing",
+     "{0} [time|times] {1} hands out an address again that it did not see freed: the earlier memory is stored as freed "
+     "then; [it is|the first] at byte {2} of its JSON."},
+    {true, "info", "no_address",
+     "{0} allocation [event|events] of {1} [has|have] no address, so what was live when is not known: only [its size "
+     "is|their sums are] stored, as counters (torch allocated bytes …)."},
+    {true, "info", "communication_by_name",
+     "{0} communication [kernel|kernels] of {1} [has|have] no record of [its|their] collective and [is|are] told by "
+     "name; [it is|the first] at byte {2} of its JSON."},
+    {true, "warning", "bad_collective",
+     "{0} [collective|collectives] of {1} [holds|hold] sizes, counts or ranks that cannot be (negative, no whole "
+     "number, too large): [it is|they are] stored without those; [it is|the first] at byte {2} of its JSON."},
+    {true, "info", "unknown_datatype",
+     "{0} [collective|collectives] of {1} [has|have] a data type whose size is not known, so how many bytes [it "
+     "moves|they move] is not; [it is|the first] at byte {2} of its JSON."},
+    {true, "warning", "bad_size",
+     "{0} [copy|copies] [or|and] [set|sets] of {1} [has|have] a size that cannot be: [it is|they are] stored with 0 "
+     "bytes; [it is|the first] at byte {2} of its JSON."},
+    {true, "warning", "nested_too_deep",
+     "{0} [event|events] of {1} [has|have] arguments that nest more than 100 deep, which are left out; [it is|the "
+     "first] at byte {2} of its JSON."},
+    {true, "warning", "zero_character",
+     "{0} [event|events] of {1} [holds|hold] texts with zero characters (\\u0000), which become '?'; [it is|the first] "
+     "at byte {2} of its JSON."},
+    {true, "warning", "lone_surrogate",
+     "{0} [event|events] of {1} [holds|hold] texts with halves of surrogate pairs (\\ud800 to \\udfff), which become "
+     "'?'; [it is|the first] at byte {2} of its JSON."},
     {true, "info", "reused_correlation",
-     "{0} calls of {1} launch work under a correlation id that an earlier call of their process had, as its counter "
-     "began anew: they and their work are stored under ids beyond 32 bits."},
+     "{0} [call|calls] of {1} [launches|launch] work under a correlation id that an earlier call of the process had, "
+     "as "
+     "its counter began anew: [it is|they are] stored, with [its|their] work, under ids beyond 32 bits."},
 }};
 
 }  // namespace
@@ -131,7 +136,7 @@ void Tally::write(TraceFile& file, std::optional<int64_t> process, const std::st
     const Entry& entry = m_entries[i];
     if (entry.count == 0) continue;
     writeDiagnostic(file, process, kWordings[i].severity, kWordings[i].code, entry.count,
-                    fmt::format(fmt::runtime(kWordings[i].message), entry.count, source, entry.firstOffset));
+                    worded(kWordings[i].message, entry.count, source, entry.firstOffset));
   }
 }
 

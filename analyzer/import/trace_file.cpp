@@ -30,14 +30,10 @@ Status prepare(schema::Database& database) {
   return database.execute(std::string(schema::viewsSql()));
 }
 
-Error taken(const std::string& path) {
-  return Error{fmt::format("The file {} exists already; name another one with -o, or remove it.", path)};
-}
-
 }  // namespace
 
-Result<TraceFile> TraceFile::create(const std::string& path) {
-  if (std::error_code ignored; std::filesystem::exists(path, ignored)) return taken(path);
+Result<TraceFile> TraceFile::create(const std::string& path, bool replace) {
+  if (const Status free = checkPlace(path, replace); !free.ok()) return free.error();
   auto staging = Staging::file(path, "importing");
   if (!staging.ok()) {
     return Error{fmt::format("Cannot create {}: {}; name another place with -o.", path, staging.error().message)};
@@ -51,13 +47,13 @@ Result<TraceFile> TraceFile::create(const std::string& path) {
   if (const Status prepared = prepare(database.value()); !prepared.ok()) return failed(prepared.error());
   auto writer = schema::Writer::create(std::move(database).value());
   if (!writer.ok()) return failed(writer.error());
-  TraceFile file(path, std::move(staging).value(), std::make_unique<RowPipe>(std::move(writer).value()));
+  TraceFile file(path, replace, std::move(staging).value(), std::make_unique<RowPipe>(std::move(writer).value()));
   (void)file.textId("");  // id 0
   return file;
 }
 
-TraceFile::TraceFile(std::string path, Staging staging, std::unique_ptr<RowPipe> rows)
-    : m_path(std::move(path)), m_staging(std::move(staging)), m_rows(std::move(rows)) {}
+TraceFile::TraceFile(std::string path, bool replace, Staging staging, std::unique_ptr<RowPipe> rows)
+    : m_path(std::move(path)), m_replace(replace), m_staging(std::move(staging)), m_rows(std::move(rows)) {}
 
 Error TraceFile::failure(const std::string& what) const {
   return Error{fmt::format("Cannot write the trace file {}: {}.", m_path, what)};
@@ -134,13 +130,13 @@ Status TraceFile::publish(const CompressProgress& progress) {
   if (const Status status = database().execute(last); !status.ok()) return failure(status.error().message);
   const Status published = isCompressedName(m_path) ? publishCompressed(progress) : publishPlain();
   if (published.ok()) return published;
-  if (std::error_code ignored; std::filesystem::exists(m_path, ignored)) return taken(m_path);
+  if (const Status free = checkPlace(m_path, m_replace); !free.ok()) return free.error();
   return failure(published.error().message);
 }
 
 Status TraceFile::publishPlain() {
   m_rows.reset();
-  return m_staging.publishFile(false);
+  return m_staging.publishFile(m_replace);
 }
 
 // By way of a copy without gaps, in which every table lies in one piece.
@@ -151,7 +147,7 @@ Status TraceFile::publishCompressed(const CompressProgress& progress) {
   m_rows.reset();
   std::error_code ignored;
   std::filesystem::resize_file(m_staging.path(), 0, ignored);  // its place on the disk is for the others
-  return plumb::publishCompressed(copy.value().path(), m_path, progress);
+  return plumb::publishCompressed(copy.value().path(), m_path, m_replace, progress);
 }
 
 }  // namespace plumb::import

@@ -32,8 +32,9 @@ struct TableSize {
 
 class TraceFile {
  public:
-  // Refuses a name that is taken. A file NAME.zst will be compressed (analyzer/trace/compressed_file.h).
-  [[nodiscard]] static Result<TraceFile> create(const std::string& path);
+  // Refuses a name that is taken unless `replace`. A file NAME.zst will be compressed
+  // (analyzer/trace/compressed_file.h).
+  [[nodiscard]] static Result<TraceFile> create(const std::string& path, bool replace = false);
   // An unpublished file is removed.
   [[nodiscard]] RowPipe& rows() noexcept { return *m_rows; }
   [[nodiscard]] schema::Database& database() { return m_rows->database(); }
@@ -62,12 +63,13 @@ class TraceFile {
     using is_transparent = void;
   };
 
-  TraceFile(std::string path, Staging staging, std::unique_ptr<RowPipe> rows);
+  TraceFile(std::string path, bool replace, Staging staging, std::unique_ptr<RowPipe> rows);
   [[nodiscard]] Error failure(const std::string& what) const;
   [[nodiscard]] Status publishPlain();
   [[nodiscard]] Status publishCompressed(const CompressProgress& progress);
 
   std::string m_path;
+  bool m_replace;
   Staging m_staging;  // goes after the connection to it
   std::unique_ptr<RowPipe> m_rows;
   std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> m_textIds;

@@ -9,7 +9,7 @@
 -- api: function that launched it; empty by thread
 -- tid: thread that launched; empty by name
 -- calls: kernels whose launch call is in the trace; others are not here
--- api_ns (ns): sum of the launch calls' durations
+-- api_ns (ns): sum of the launch calls' durations, kernel by kernel: the one call that launches a graph counts with each kernel of the graph
 -- api_avg_ns (ns): mean
 -- api_median_ns (ns): median
 -- api_max_ns (ns): longest

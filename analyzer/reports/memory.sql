@@ -4,7 +4,7 @@
 -- by: category, space
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
--- device: CUDA ordinal; empty for memory that is not on a device
+-- device: CUDA ordinal; empty for memory that is not on a device, or not said of which
 -- space: device, or pinned, reserved (held by a caching allocator) and others, which have their own peak
 -- category: by category: what it was for; unattributed: neither declared nor to be inferred
 -- category_source: by category: declared (by the program or its framework) or inferred (from its lifetime against the phases of training); empty when unattributed

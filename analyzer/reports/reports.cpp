@@ -43,16 +43,12 @@ bool isNameCharacter(char c) {
 std::set<std::string> parametersOf(std::string_view sql) {
   std::set<std::string> names;
   for (size_t at = 0; at < sql.size();) {
-    if (const size_t end = skipQuoted(sql, at); end != at) {
-      at = end;
-      continue;
-    }
-    size_t end = at + 1;
+    size_t end = skipQuoted(sql, at);
     if (sql[at] == ':') {
-      while (end < sql.size() && isNameCharacter(sql[end])) ++end;
+      for (end = at + 1; end < sql.size() && isNameCharacter(sql[end]);) ++end;
       if (end > at + 1) names.emplace(sql.substr(at, end - at));
     }
-    at = end;
+    at = std::max(end, at + 1);
   }
   return names;
 }
@@ -65,8 +61,9 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-Status readParameters(Report& report) {
-  for (const std::string& name : parametersOf(report.sql)) {
+// Of the SQL behind the comments at the beginning.
+Status readParameters(Report& report, std::string_view sql) {
+  for (const std::string& name : parametersOf(sql)) {
     const auto known = std::ranges::find_if(kReportParameters, [&](const auto& p) { return name == p.sql; });
     if (known == kReportParameters.end()) {
       return Error{
@@ -218,11 +215,12 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
   report.name = name;
   report.sql = text;
   report.origin = origin;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = trimmed(text.substr(at, end - at));
-    at = end + 1;
+  size_t begin = 0;  // of the line
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = trimmed(text.substr(begin, end - begin));
     if (line.substr(0, 2) != "--") break;
+    begin = end + 1;
     const std::string_view comment = trimmed(line.substr(2));
     if (comment.substr(0, 5) == "SPDX-" || comment.empty()) continue;
     if (report.title.empty()) {
@@ -245,7 +243,7 @@ Result<Report> parseReport(std::string_view name, std::string_view text, std::st
     return Error{fmt::format("The {} {} ({}) must begin with two comment lines: its title and the question it answers.",
                              noun, name, origin)};
   }
-  if (Status read = readParameters(report); !read.ok()) return read.error();
+  if (Status read = readParameters(report, text.substr(std::min(begin, text.size()))); !read.ok()) return read.error();
   if (Status checked = checkRefusals(report); !checked.ok()) return checked.error();
   return report;
 }

@@ -7,13 +7,13 @@
 -- device: CUDA ordinal
 -- name: kernel, without namespaces, template arguments and parameters; by op empty, except of kernels whose FLOPs are not known
 -- operation: library function, operator of the framework, or the range that declared the work
--- source: where FLOPs and bytes come from: shape (of the library call or of the operator's arguments) or declared (NVTX payload)
--- precision: the compute roof it is compared with
+-- source: where FLOPs and bytes come from: shape (of the library call, or shapes and types of the operator's arguments) or declared (NVTX payload)
+-- precision: the compute roof it is compared with; empty: it computes nothing in floating point. Elementwise operators, reductions, softmax and normalizations compute halves in fp32
 -- precision_assumed: 1: taken as fp32, because the work does not say it or float operands may use tf32
 -- calls: library calls, operators or ranges
 -- total_ns (ns): sum of the kernels' durations
--- flops (FLOP): sum
--- bytes (bytes): to and from device memory; by shape a lower bound
+-- flops (FLOP): sum. By shape: 2 m n k of products, 2 per multiply-add of convolutions, one per element of an elementwise operator's result and per element that is reduced, the operations of their formulas for softmax and normalizations; copies, casts, fills and integers none
+-- bytes (bytes): to and from device memory; by shape each operand read once and each result written once: a lower bound for products, convolutions, reductions, softmax and normalizations, which may pass over their operands again; of what a cache still holds less moves
 -- intensity (FLOP/byte): flops / bytes
 -- flops_per_s (FLOP/s): attained
 -- bytes_per_s (bytes/s): attained

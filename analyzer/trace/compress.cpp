@@ -150,11 +150,12 @@ Status compressFile(const std::string& from, const std::string& to, const Compre
   return std::fclose(target.release()) == 0 ? Status(Unit{}) : Status(systemError());
 }
 
-Status publishCompressed(const std::string& from, const std::string& path, const CompressProgress& progress) {
+Status publishCompressed(const std::string& from, const std::string& path, bool replace,
+                         const CompressProgress& progress) {
   auto staging = Staging::file(path, "packing");
   if (!staging.ok()) return staging.error();
   if (Status packed = compressFile(from, staging.value().path(), progress); !packed.ok()) return packed;
-  return staging.value().publishFile(false);
+  return staging.value().publishFile(replace);
 }
 
 Result<Unpacked> unpackFile(const std::string& from, const std::string& to, const CompressProgress& progress) {

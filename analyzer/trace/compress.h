@@ -26,8 +26,9 @@ using CompressProgress = std::function<void(uint64_t bytes, uint64_t size)>;
 [[nodiscard]] Status compressFile(const std::string& from, const std::string& to,
                                   const CompressProgress& progress = {});
 
-// The same into a new file `path`, which gets its name when it is complete.
-[[nodiscard]] Status publishCompressed(const std::string& from, const std::string& path,
+// The same into a file `path`, which gets its name when it is complete; one of that name is replaced only when
+// `replace`.
+[[nodiscard]] Status publishCompressed(const std::string& from, const std::string& path, bool replace,
                                        const CompressProgress& progress = {});
 
 struct Unpacked {

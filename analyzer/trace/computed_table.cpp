@@ -78,6 +78,9 @@ Result<Filter> filterFrom(const std::vector<Cell>& arguments) {
   filter.step = integers[1];
   if (integers[3]) filter.from = TimePoint(*integers[3]);
   if (integers[4]) filter.to = TimePoint(*integers[4]);
+  if (filter.from && filter.to && *filter.to < *filter.from) {
+    return Error{"The argument from_ns is after to_ns, so there is no time between them."};
+  }
   return filter;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analyzer/trace/schema_views.h"
+#include "analyzer/trace/table_pages.h"
 #include "collector/schema/result.h"
 
 namespace plumb {
@@ -19,6 +20,8 @@ struct ConnectionState {
   bool isCheckingNames = false;  // while checkNamesAreOurs() asks
   // None: all are there, or none is wanted.
   std::optional<SchemaViews> views;
+  // None: the main file's tables are not, to the letter, those of this schema.
+  std::optional<TablePages> pages;
   // Why the table functions that read the main file cannot; empty when they can.
   std::string unusable;
   // The main file's, as last seen: another one means that what was read of the file may be old.

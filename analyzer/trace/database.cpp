@@ -317,10 +317,16 @@ Status Database::checkKind() {
 }
 
 bool Database::hasTablesAsWritten() {
-  auto rows = prepare("SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0");
+  auto cookie = prepare("PRAGMA main.schema_version");  // first, so that a change in between is noticed later
+  if (!cookie.ok() || !cookie.value().next()) return false;
+  auto rows = prepare("SELECT name, sql, rootpage FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0");
   if (!rows.ok()) return false;
   std::map<std::string, std::string, std::less<>> texts;
-  while (rows.value().next()) texts.emplace(rows.value().text(0), rows.value().text(1));
+  std::vector<TablePages::Root> roots;
+  while (rows.value().next()) {
+    texts.emplace(rows.value().text(0), rows.value().text(1));
+    roots.push_back({std::string(rows.value().text(0)), static_cast<uint32_t>(rows.value().integer(2))});
+  }
   if (!rows.value().status().ok()) return false;
   constexpr std::string_view kCreate = "\nCREATE TABLE ";
   const std::string_view schema = schema::tablesSql();
@@ -331,6 +337,7 @@ bool Database::hasTablesAsWritten() {
     // SQLite keeps a statement as it was written, up to its semicolon.
     if (mine == texts.end() || !expected.starts_with(mine->second + ";")) return false;
   }
+  m_state->pages.emplace(std::move(roots), static_cast<uint32_t>(cookie.value().integer(0)));
   return true;
 }
 

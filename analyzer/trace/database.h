@@ -116,6 +116,10 @@ class Database {
 
   // Called now and then while statements run; an empty function ends it. It must not use the database.
   void whileReading(std::function<void()> callback);
+  // For a reader that goes past SQLite: calls that function.
+  void stillReading() const {
+    if (m_whileReading) (*m_whileReading)();
+  }
 
   // Stops a running statement with an error; the only member that another thread may call.
   void interrupt() noexcept;

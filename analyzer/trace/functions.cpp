@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -103,9 +104,14 @@ void finishGeometricMean(sqlite3_context* context) noexcept {
 
 constexpr double kMostBins = 10000;
 
+// Infinite values are in bins of their own, which have no bound on that side.
 std::string histogramOf(std::vector<double>& values, size_t binCount) {
-  std::erase_if(values, [](double value) { return !std::isfinite(value); });
-  if (values.empty()) return "[]";
+  const auto below = std::erase(values, -std::numeric_limits<double>::infinity());
+  const auto above = std::erase(values, std::numeric_limits<double>::infinity());
+  const auto open = [](const std::string& low, const std::string& high, size_t count) {
+    return fmt::format("{{\"low\":{},\"high\":{},\"count\":{}}}", low, high, count);
+  };
+  if (values.empty()) return "[" + open("null", "null", below + above) + "]";
   const auto [least, largest] = std::ranges::minmax(values);
   if (least == largest) binCount = 1;
   const double width = largest / static_cast<double>(binCount) - least / static_cast<double>(binCount);
@@ -115,11 +121,13 @@ std::string histogramOf(std::vector<double>& values, size_t binCount) {
     ++counts[std::min(static_cast<size_t>(std::max(bin, 0.0)), binCount - 1)];
   }
   std::string text = "[";
+  if (below > 0) text += open("null", fmt::format("{}", least), below) + ",";
   for (size_t i = 0; i < binCount; ++i) {
     const double low = least + width * static_cast<double>(i);
     const double high = i + 1 == binCount ? largest : least + width * static_cast<double>(i + 1);
     text += fmt::format("{}{{\"low\":{},\"high\":{},\"count\":{}}}", i == 0 ? "" : ",", low, high, counts[i]);
   }
+  if (above > 0) text += "," + open(fmt::format("{}", largest), "null", above);
   return text + "]";
 }
 

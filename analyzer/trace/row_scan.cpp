@@ -1,34 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop is that of an aggregate function, which gets each row's values as they are decoded.
+// SQLite's loop is that of an aggregate function, which gets each row's values as they are decoded.
 #include "analyzer/trace/row_scan.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <exception>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "analyzer/trace/connection_state.h"
 #include "analyzer/trace/sqlite_api.h"
+#include "analyzer/trace/text_parts.h"
 
 namespace plumb {
 namespace {
 
-// One of the two is set.
+constexpr int kMostColumns = 30;
+
 struct Scan {
-  const std::function<void(const RowValues&)>* take = nullptr;
-  const std::function<bool(const RowValues&)>* takeWhile = nullptr;
+  const std::function<bool(const RowValues&)>& take;
+  size_t toSkip = 0;  // rows that were given already
   bool isEnough = false;
 };
 constexpr const char* kPointerType = "plumb row scan";
 
-void takeRow(sqlite3_context* context, int, sqlite3_value** values) noexcept {
+void takeRow(sqlite3_context* context, int count, sqlite3_value** values) noexcept {
   // Asking the value each time would compare its type's name for every row.
   auto* kept = static_cast<Scan**>(sqlite3_aggregate_context(context, sizeof(Scan*)));
   if (!kept) return sqlite3_result_error_nomem(context);
   if (!*kept) *kept = static_cast<Scan*>(sqlite3_value_pointer(values[0], kPointerType));
   Scan* scan = *kept;
-  if (!scan) return sqlite3_result_error(context, "plumb_scan_rows is for Plumbline's own use", -1);
+  if (!scan || count > kMostColumns + 1)
+    return sqlite3_result_error(context, "plumb_scan_rows is for Plumbline's own use", -1);
+  if (scan->toSkip > 0) return static_cast<void>(--scan->toSkip);
+  std::array<int64_t, kMostColumns> numbers;
+  uint32_t nulls = 0;
+  for (int i = 0; i + 1 < count; ++i) {
+    numbers[static_cast<size_t>(i)] = sqlite3_value_int64(values[i + 1]);
+    if (sqlite3_value_type(values[i + 1]) == SQLITE_NULL) nulls |= uint32_t{1} << i;
+  }
   try {
-    if (scan->take) return (*scan->take)(RowValues(values + 1));
-    scan->isEnough = !(*scan->takeWhile)(RowValues(values + 1));
+    scan->isEnough = !scan->take(RowValues(numbers.data(), nulls));
     if (scan->isEnough) sqlite3_result_error(context, "enough", -1);  // the one way to end the loop early
   } catch (const std::exception&) {
     sqlite3_result_error_nomem(context);
@@ -37,7 +52,54 @@ void takeRow(sqlite3_context* context, int, sqlite3_value** values) noexcept {
 
 void finish(sqlite3_context* context) noexcept { sqlite3_result_null(context); }
 
+bool isName(std::string_view text) {
+  const auto isPlain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !text.empty() && std::ranges::all_of(text, isPlain);
+}
+
+// The table when nothing else stands there, else "".
+std::string_view tableAlone(std::string_view rest) {
+  constexpr std::string_view kMain = "main.", kNotIndexed = " NOT INDEXED", kAlways = " WHERE true";
+  if (rest.starts_with(kMain)) rest.remove_prefix(kMain.size());
+  if (rest.ends_with(kAlways)) rest.remove_suffix(kAlways.size());
+  if (rest.ends_with(kNotIndexed)) rest.remove_suffix(kNotIndexed.size());
+  return isName(rest) ? rest : std::string_view();
+}
+
+// From the file's pages. Not done: SQLite has to go on, behind the rows that were given.
+enum class Given : uint8_t { All, Some };
+Result<Given> fromPages(Database& database, std::string_view columns, std::string_view rest, Scan& scan) {
+  const std::string table(tableAlone(rest));
+  auto& pages = database.state().pages;
+  const std::vector<std::string> names = commaList(columns);
+  if (table.empty() || !pages || !std::ranges::all_of(names, isName)) return Given::Some;
+  // Holds the transaction, and hears of an interruption and of the end of the time; what is wrong with the text, it
+  // says.
+  auto held = database.prepare(fmt::format("SELECT {} FROM {}", columns, rest));
+  if (!held.ok()) return held.error();
+  Statement& statement = held.value();
+  if (!statement.next()) {
+    if (!statement.status().ok()) return statement.status().error();
+    return Given::All;
+  }
+  constexpr size_t kPagesBetweenSteps = 64;
+  size_t seen = 0;
+  bool isHeld = true;
+  const std::function<bool()> goOn = [&] {
+    if (++seen % kPagesBetweenSteps != 0) return true;
+    database.stillReading();
+    return isHeld = statement.next();
+  };
+  const Walk walk = pages->forEachRow(database.handle(), table, names, {scan.take, goOn}, scan.toSkip);
+  if (isHeld) return walk == Walk::Unusable ? Given::Some : Given::All;
+  if (!statement.status().ok()) return statement.status().error();
+  return Given::Some;
+}
+
 Status run(Database& database, std::string_view columns, std::string_view rest, Scan scan) {
+  const auto given = fromPages(database, columns, rest, scan);
+  if (!given.ok()) return given.error();
+  if (given.value() == Given::All) return Unit{};
   auto statement = database.prepare(fmt::format("SELECT plumb_scan_rows(?1, {}) FROM {}", columns, rest));
   if (!statement.ok()) return statement.error();
   statement.value().bindPointer(1, &scan, kPointerType);
@@ -48,18 +110,18 @@ Status run(Database& database, std::string_view columns, std::string_view rest, 
 
 }  // namespace
 
-int64_t RowValues::integer(int column) const { return sqlite3_value_int64(m_values[column]); }
-
-bool RowValues::isNull(int column) const { return sqlite3_value_type(m_values[column]) == SQLITE_NULL; }
-
 Status scanRows(Database& database, std::string_view columns, std::string_view rest,
                 const std::function<void(const RowValues&)>& take) {
-  return run(database, columns, rest, {&take, nullptr, false});
+  const std::function<bool(const RowValues&)> takeAll = [&](const RowValues& row) {
+    take(row);
+    return true;
+  };
+  return run(database, columns, rest, {takeAll});
 }
 
 Status scanRowsWhile(Database& database, std::string_view columns, std::string_view rest,
                      const std::function<bool(const RowValues&)>& take) {
-  return run(database, columns, rest, {nullptr, &take, false});
+  return run(database, columns, rest, {take});
 }
 
 int registerRowScan(sqlite3* database) noexcept {

@@ -46,12 +46,12 @@ void forEachPlainWord(std::string_view text, const std::function<void(std::strin
 
 const Catalog& catalog() {
   static const Catalog kCatalog = [] {
-    constexpr std::string_view kCreate = "CREATE VIEW ";
+    constexpr std::string_view kCreate = "CREATE VIEW ", kEnd = ";\n";
     const std::string_view all = schema::viewsSql();
     Catalog made;
     for (size_t at = 0; (at = all.find(kCreate, at)) != std::string_view::npos;) {
       at += kCreate.size();
-      const size_t end = endOfStatement(all, at);
+      const size_t end = std::min(all.find(kEnd, at), all.size() - 1) + 1;
       const std::string_view definition = all.substr(at, end - at);
       made.byName.emplace(lowered(definition.substr(0, definition.find(' '))), made.definitions.size());
       made.definitions.push_back(definition);

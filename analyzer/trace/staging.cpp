@@ -16,8 +16,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <utility>
+
+#include "collector/schema/taken.h"
 
 namespace plumb {
 namespace {
@@ -118,10 +121,15 @@ bool isNumber(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+void removeCompanions(const std::string& path) {
+  std::error_code ignored;
+  for (const std::string_view companion : kCompanions) fs::remove(path + std::string(companion), ignored);
+}
+
 void removeWithCompanions(const std::string& path) {
   std::error_code ignored;
   fs::remove_all(path, ignored);
-  for (const std::string_view companion : kCompanions) fs::remove(path + std::string(companion), ignored);
+  removeCompanions(path);
 }
 
 std::string_view withoutCompanion(std::string_view name) {
@@ -167,7 +175,33 @@ std::string withoutEndingSlash(std::string path) {
 
 Error systemError() { return Error{std::strerror(errno)}; }
 
+bool isDatabase(const std::string& path) {
+  constexpr std::string_view kStart = "SQLite format 3";
+  std::array<char, kStart.size()> start{};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(start.data(), start.size()) && std::string_view(start.data(), start.size()) == kStart;
+}
+
 }  // namespace
+
+Status checkPlace(const std::string& path, bool replace) {
+  std::error_code ignored;
+  const auto there = fs::status(path, ignored);
+  if (!fs::exists(there)) return Unit{};
+  if (!replace) return Error{takenText(path)};
+  // A device or a pipe would be replaced by a file of its name.
+  if (fs::is_regular_file(there)) return Unit{};
+  return Error{fmt::format("{} is not a regular file: name another output with -o.", path)};
+}
+
+Status checkNotRead(const std::string& path, const std::vector<std::string>& read) {
+  for (const std::string& file : read) {
+    std::error_code ignored;
+    if (!fs::equivalent(file, path, ignored)) continue;
+    return Error{fmt::format("{} is the trace itself; name another output with -o.", path)};
+  }
+  return Unit{};
+}
 
 Result<Staging> Staging::create(const std::string& target, std::string_view word, bool isFolder) {
   std::error_code ignored;
@@ -232,6 +266,8 @@ void Staging::forget() noexcept {
 }
 
 Status Staging::publishFile(bool replace) {
+  // SQLite would take the log of the old file for one of the new.
+  const bool leavesLog = replace && isDatabase(m_target);
   int result = -1;
   errno = EINVAL;
   if (!replace) {
@@ -240,6 +276,7 @@ Status Staging::publishFile(bool replace) {
   }
   if (result != 0 && (errno == EINVAL || errno == ENOSYS)) result = ::rename(m_path.c_str(), m_target.c_str());
   if (result != 0) return systemError();
+  if (leavesLog) removeCompanions(m_target);
   forget();
   return Unit{};
 }

@@ -12,6 +12,11 @@
 
 namespace plumb {
 
+// An error that tells the user what to do, when `path` is taken and not to be replaced, or is no file that could be.
+[[nodiscard]] Status checkPlace(const std::string& path, bool replace);
+// The same when `path` is one of the files that are read to make it, by whatever name.
+[[nodiscard]] Status checkNotRead(const std::string& path, const std::vector<std::string>& read);
+
 class Staging {
  public:
   // An empty one. The errors are clauses that say what the system says.
@@ -23,7 +28,7 @@ class Staging {
 
   [[nodiscard]] const std::string& path() const noexcept { return m_path; }
 
-  // Gives the file its name; a file of that name is replaced only when `replace`.
+  // Gives the file its name; a file of that name is replaced only when `replace`, with the log of a database.
   [[nodiscard]] Status publishFile(bool replace);
   // Gives the folder its name, or moves what is in it into the folder that has the name. `names`: the entries that this
   // kind of output can have; those that are there already are an error unless `replace`, and then none of the old ones

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "collector/schema/schema.h"
+#include "collector/schema/taken.h"
 
 namespace plumb::launcher {
 namespace fs = std::filesystem;
@@ -62,10 +63,7 @@ Result<std::string> checkOutput(const std::string& file, bool force) {
                       "another name with -o FILE.",
                       path.string())};
     }
-    if (!force) {
-      return Error{fmt::format("{} exists already. Replace it with --force, or choose another name with -o FILE.",
-                               path.string())};
-    }
+    if (!force) return Error{takenText(path.string())};
   }
   return path.string();
 }

@@ -138,11 +138,34 @@ bool endsInParameters(std::string_view name) noexcept {
   return false;
 }
 
+// Whether a word can be one of a return type: "unsigned", "std::enable_if<true, void>::type", "float*".
+bool isOfType(std::string_view word) noexcept {
+  for (const std::string_view known : {"void", "bool", "char", "short", "int", "long", "float", "double", "signed",
+                                       "unsigned", "const", "volatile", "auto", "static", "typename"}) {
+    if (word == known) return true;
+  }
+  return word.find("::") != std::string_view::npos || word.find_first_of("<(*&") != std::string_view::npos;
+}
+
+// Whether what stands before the function's name, up to the last blank outside of brackets, can be a return type.
+bool beginsWithType(std::string_view name) noexcept {
+  size_t start = 0;
+  for (size_t i = 0; i < name.size();) {
+    if (name[i] == ' ') {
+      if (!isOfType(name.substr(start, i - start))) return false;
+      start = i + 1;
+    }
+    i = std::string_view("<({[").find(name[i]) != std::string_view::npos ? skipBrackets(name, i) : i + 1;
+  }
+  return true;
+}
+
 // Whether a blank in the name ends a return type, rather than being a part of what a person called the kernel:
-// "fused attention fwd", "op: add". A signature may be cut, and is then told by its beginning.
+// "fused attention fwd", "op: add", "my kernel fwd(x)". A signature may be cut, and is then told by its beginning.
 bool isFunction(std::string_view name) noexcept {
   constexpr std::string_view kVoid = "void ";
-  return endsInParameters(name) || !hasOuterSpace(startsWith(name, kVoid) ? name.substr(kVoid.size()) : name);
+  if (!hasOuterSpace(startsWith(name, kVoid) ? name.substr(kVoid.size()) : name)) return true;
+  return endsInParameters(name) && beginsWithType(name);
 }
 
 // True for entry points of template libraries that only their template argument tells apart: cutlass::Kernel2 (also of

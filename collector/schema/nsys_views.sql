@@ -9,7 +9,8 @@
 -- As in the export, deviceId of synchronizations is 0 whatever the device: CUPTI does not tell it. Domains of NVTX without
 -- a name have no row.
 -- PROCESSES is the view processes, which has globalPid, pid and name too: SQLite does not tell the two names apart.
--- Views are no tables: a program that looks for tables only gets them with `plumb export --format nsys`.
+-- Views are no tables: nsys2prv and SQL scripts read them; a program that looks for tables only (nsys-ai, nsys-tui) gets
+-- tables with `plumb export --format nsys`.
 
 CREATE VIEW StringIds AS SELECT id, text AS value FROM string;
 
@@ -72,8 +73,14 @@ WHERE m.flags & 1 = 0;
 CREATE VIEW CUPTI_ACTIVITY_KIND_RUNTIME AS
 SELECT a.start_ns AS start, CAST(a.start_ns + a.duration_ns AS INTEGER) AS "end",
        CAST(CASE a.layer WHEN 'driver' THEN 1 ELSE 0 END AS INTEGER) AS eventClass, t.globalTid, a.correlation AS correlationId,
-       a.name_id AS nameId, a.result AS returnValue, CAST(NULL AS INTEGER) AS callchainId
-FROM api_call a JOIN nsys_thread t ON t.thread_id = a.thread_id;
+       a.name_id AS nameId, a.result AS returnValue, s.stack_id AS callchainId
+FROM api_call a JOIN nsys_thread t ON t.thread_id = a.thread_id LEFT JOIN api_call_stack s ON s.api_call_id = a.id;
+
+CREATE VIEW CUDA_CALLCHAINS AS
+SELECT f.stack_id AS id, f.function_id AS symbol, f.file_id AS module, CAST(NULL AS INTEGER) AS kernelMode,
+       CAST(NULL AS INTEGER) AS thumbCode, CAST(NULL AS INTEGER) AS unresolved, CAST(NULL AS INTEGER) AS specialEntry,
+       CAST(NULL AS INTEGER) AS originalIP, CAST(NULL AS INTEGER) AS unwindMethod, f.depth AS stackDepth
+FROM stack_frame f WHERE f.stack_id IN (SELECT stack_id FROM api_call_stack);
 
 CREATE VIEW CUPTI_ACTIVITY_KIND_SYNCHRONIZATION AS
 SELECT y.start_ns AS start, CAST(y.start_ns + y.duration_ns AS INTEGER) AS "end", CAST(0 AS INTEGER) AS deviceId,
@@ -112,10 +119,15 @@ SELECT r.start_ns AS start, CAST(r.start_ns + r.duration_ns AS INTEGER) AS "end"
        CAST(CASE r.kind WHEN 'start_end' THEN r.id END AS INTEGER) AS rangeId, r.category_id AS category, r.color_argb AS color,
        s.text, t.globalTid, e.globalTid AS endGlobalTid, CAST(NULL AS INTEGER) AS textId, r.domain_id AS domainId,
        CAST(NULL AS INTEGER) AS uint64Value,
-       CAST((SELECT max(v.value) FROM range_payload v JOIN string n ON n.id = v.name_id WHERE v.range_id = r.id AND n.text = 'payload')
-         AS INTEGER) AS int64Value,
-       CAST(NULL AS REAL) AS doubleValue, CAST(NULL AS INTEGER) AS uint32Value, CAST(NULL AS INTEGER) AS int32Value,
-       CAST(NULL AS REAL) AS floatValue, CAST(NULL AS INTEGER) AS jsonTextId, CAST(NULL AS TEXT) AS jsonText,
+       CAST((SELECT max(v.value) FROM range_payload v JOIN string n ON n.id = v.name_id
+         WHERE v.range_id = r.id AND n.text = 'payload' AND typeof(v.value) = 'integer') AS INTEGER) AS int64Value,
+       CAST((SELECT max(v.value) FROM range_payload v JOIN string n ON n.id = v.name_id
+         WHERE v.range_id = r.id AND n.text = 'payload' AND typeof(v.value) = 'real') AS REAL) AS doubleValue,
+       CAST(NULL AS INTEGER) AS uint32Value, CAST(NULL AS INTEGER) AS int32Value,
+       CAST(NULL AS REAL) AS floatValue, CAST(NULL AS INTEGER) AS jsonTextId,
+       CAST((SELECT nullif(json_group_object(n.text, v.value), '{}') FROM range_payload v JOIN string n ON n.id = v.name_id
+         WHERE v.range_id = r.id AND (n.text <> 'payload' OR typeof(v.value) = 'text') AND typeof(v.value) <> 'blob')
+         AS TEXT) AS jsonText,
        CAST(NULL AS TEXT) AS binaryData, r.id AS eventId
 FROM range r JOIN string s ON s.id = r.name_id JOIN nsys_thread t ON t.thread_id = r.thread_id
      LEFT JOIN nsys_thread e ON e.thread_id = r.end_thread_id
@@ -145,7 +157,7 @@ CREATE VIEW OSRT_CALLCHAINS AS
 SELECT f.stack_id AS id, f.function_id AS symbol, f.file_id AS module, CAST(NULL AS INTEGER) AS kernelMode,
        CAST(NULL AS INTEGER) AS thumbCode, CAST(NULL AS INTEGER) AS unresolved, CAST(NULL AS INTEGER) AS specialEntry,
        CAST(NULL AS INTEGER) AS originalIP, CAST(NULL AS INTEGER) AS unwindMethod, f.depth AS stackDepth
-FROM stack_frame f;
+FROM stack_frame f WHERE f.stack_id IN (SELECT stack_id FROM os_call);
 
 CREATE VIEW PROFILER_OVERHEAD AS
 SELECT r.start_ns AS start, CAST(r.start_ns + r.duration_ns AS INTEGER) AS "end", t.globalTid, r.name_id AS nameId,

@@ -22,6 +22,7 @@ NSYS_REPORTS = ["kernels", "copies", "api", "ranges", "launch", "breakdown", "id
 LARGEST_FOR_HTA = 1_000_000  # events: it loads these in about a minute
 SMALLEST_FOR_SIZES = 100_000  # bytes of gzip: below, the schema's own texts outweigh the events
 SKILL_LIMIT_S = 60
+SHORTEST_FOR_GROWTH_S = 0.02
 TRIES, OUR_TRIES = 5, 4  # of HTA's calls, and of our reports for each of these
 SHORT_S = 5  # reports that take longer are measured once
 NSYS_AI_SKILLS = ("top_kernels memory_transfers memory_bandwidth nvtx_kernel_map kernel_launch_overhead overlap_breakdown gpu_idle_gaps"
@@ -150,13 +151,15 @@ class Bench:
         return time.perf_counter() - start
 
     def against_scans(self, label, trace):
-        """Each report's time through SQL over that of a scan of the columns that it reads; the best of three where they are short."""
+        """Each report's time through SQL over that of a scan of the columns that it reads; the best of three where they are short.
+
+        Gives the reports' seconds by name."""
         if not self.extension.exists():
             print(f"  {label}: cannot say, because {self.extension} is not built")
-            return
+            return {}
         if not hasattr(sqlite3.Connection, "enable_load_extension"):
             print(f"  {label}: cannot say, because the sqlite3 of {sys.executable} loads no extensions; Debian's python3 does")
-            return
+            return {}
         listing = subprocess.run([self.plumb, "report", "--list"], capture_output=True, text=True, check=True).stdout
         names = [line.split()[0] for line in listing.splitlines() if line[:1].isalnum() and "  " in line]
         ratios = []
@@ -174,6 +177,7 @@ class Bench:
             print(f"  {label}: report {name:<24} {ours * 1e3:9.1f} ms = {ratio:6.2f} x a bare scan ({scan * 1e3:.1f} ms); rows: {rows}")
         if ratios:
             print(f"  {label}: median {statistics.median(r[0] for r in ratios):.2f} x, worst {max(ratios)[0]:.2f} x ({max(ratios)[1]})")
+        return {name: ours for _, name, ours, _, _ in ratios}
 
     def sizes(self, label, source, folder, tables=12):
         """Bytes per event of the tables and indexes, and the file, plain and compressed, over the gzip of its JSON."""
@@ -228,6 +232,19 @@ class Bench:
                   f" = {cpu / seconds:.1f} x the time, {worst / memory:.1f} x the memory")
 
 
+def print_growth(costs):
+    """How much longer each size takes than the first, beside how many more events it has. Linear: the same number."""
+    first_size, first = costs[0]
+    for size, cost in costs[1:]:
+        factors = {name: cost[name] / first[name] for name in first if name in cost and first[name] >= SHORTEST_FOR_GROWTH_S}
+        reports = sorted((factor, name) for name, factor in factors.items() if name != "import")
+        line = f"  from {first_size / 1e6:g} M to {size / 1e6:g} M events, {size / first_size:g} x: import {factors['import']:.1f} x"
+        if reports:
+            line += (f", reports that take {SHORTEST_FOR_GROWTH_S * 1e3:g} ms or more: median {statistics.median(f for f, _ in reports):.1f} x,"
+                     f" most {reports[-1][0]:.1f} x ({reports[-1][1]})")
+        print(line)
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -249,6 +266,7 @@ def main():
                 bench.against_nsys_ai(source, folder)
         else:
             print("  real recordings: not measured, because PLUMB_TEST_TRACES names no folder")
+        costs = []
         for size in sizes:
             source, target = folder / "generated.json.gz", folder / "generated.sqlite"
             subprocess.run([bench.build / "bench" / "make_trace", str(size), source], check=True)
@@ -258,8 +276,9 @@ def main():
             bench.sizes(label, source, folder)
             if size <= LARGEST_FOR_HTA:
                 bench.against_hta(label, source, target)
-            bench.against_scans(label, target)
+            costs.append((size, {"import": seconds, **bench.against_scans(label, target)}))
             source.unlink()
+        print_growth(costs)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Calls that wait for the device
 -- cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize … without which the device would have been idle for more than 0.5 % of its span less, unless they are one place of Hidden synchronization; costs as in report synchronizations
+-- needs: device work
 -- remedy: Remove the call, or wait for the one event that is needed, as late as possible; let the device queue
 --   work ahead meanwhile.
 WITH device AS (

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The device waits for data
 -- Idle time while the host was in a data-loading range, more than 0.5 % of the span
+-- needs: device work
 -- remedy: More loader workers, larger prefetch_factor, persistent_workers=True, decoding on the GPU, or faster storage.
 -- remedy without torch: Load in more threads and further ahead, decode on the GPU, or use faster storage.
 WITH loading AS (

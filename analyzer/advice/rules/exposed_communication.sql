@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Communication that nothing covers
 -- Transfers during which a device does not compute, more than 0.5 % of its span; waits for late or missing ranks, where they can be told, are not counted: see Kernels that wait for a late rank, One rank makes the others wait, A rank never came to a collective
+-- needs: device work
 -- remedy: Put communication on a stream of its own and start it as soon as its data is ready, use larger buckets, or give each rank more work.
 WITH part AS (
   SELECT *, CASE WHEN operation = 'AllReduce' THEN 'reduce' WHEN operation IN ('AllGather', 'ReduceScatter') THEN 'shard'

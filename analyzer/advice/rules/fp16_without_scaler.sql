@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- fp16 without a loss scale
 -- Training (a backward pass or gradients are recorded) with fp16 matrix products and without any loss scale: gradients below 6e-8 become 0
+-- needs: device work
 -- remedy: Scale the loss (torch.amp.GradScaler), or use bf16, which has the range of fp32.
 WITH product AS (
   SELECT rank, pid, sum(count) AS count, sum(gpu_ns) AS gpu_ns, max(longest_end_ns - longest_start_ns), longest_kernel_id, longest_start_ns AS start_ns, longest_end_ns AS end_ns

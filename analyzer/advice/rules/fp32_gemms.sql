@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Matrix products in fp32
 -- fp32 matrix products that take more than 10 % of the time of all matrix products on a device whose units are faster in smaller formats
+-- needs: device work
 -- threshold: 10 % of the time of all matrix products
 -- remedy: Autocast to bf16 or fp16, or at least torch.set_float32_matmul_precision("high") for tf32.
 -- remedy without torch: Multiply in bf16 or fp16, or at least in tf32 (cublasSetMathMode, CUBLAS_TF32_TENSOR_OP_MATH).

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The device starves
 -- Gaps of more than 500 ms in which no stream of the device worked
+-- needs: device work
 -- threshold: a gap of 500 ms
 -- remedy: See what the host did in the gap (`plumb report idle FILE --by gap`): loading data, writing a checkpoint,
 --   compiling, waiting for another rank.

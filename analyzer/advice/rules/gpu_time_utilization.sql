@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The device is little used
 -- Less than half of the device's span has any work on it
+-- needs: device work
 -- threshold: half of the span without work
 -- remedy: Find the largest causes in `plumb report idle FILE`; more work per step (batch size), CUDA graphs and fewer
 --   waits fill the gaps.

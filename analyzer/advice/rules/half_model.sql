@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Weights and optimizer state in 16 bits
 -- An optimizer whose kernels work on 16-bit weights (told by the kernels' names): updates smaller than half the distance of two weights are lost, squares of small gradients become 0
+-- needs: device work
 -- remedy: Keep weights, gradients and optimizer state in fp32 and cast for the matrix products only (torch.autocast in place
 --   of model.half()), or keep fp32 master weights.
 WITH optimizer AS (

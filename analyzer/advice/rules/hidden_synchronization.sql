@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Hidden synchronization in the step
+-- Hidden synchronization
 -- Places of the code (a range or operator) that wait for the device at least 5 times (reading the loss, .item(), .cpu(), nonzero, a blocking copy): what the device would gain without the waits is more than 0.5 % of its span, or the waits take more than 10 % of the range's time and it is more than 0.5 % of that; the three that cost most on each rank; costs as in report synchronizations
+-- needs: device work
 -- threshold: 5 waits at one place and 0.5 % of the span, or 10 % of a range's time
 -- remedy: Read values every N steps only, keep them on the device (loss.detach()), copy with non_blocking=True and read
 --   later, use torch.where in place of boolean indexing.
--- remedy without torch: Read values every N steps only, or keep them on the device; copy asynchronously to pinned memory
---   and read later; choose on the device, by a mask, in place of fetching what decides.
+-- remedy without torch: Wait only where the host needs a result, for the stream or event that makes it; read values every N
+--   steps only, or keep them on the device; copy asynchronously to pinned memory and read later; choose on the device, by a
+--   mask, in place of fetching what decides.
 WITH device AS (
   SELECT rank, pid, sum(span_ns) AS span_ns, sum(idle_ns) AS idle_ns FROM analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
 wait AS (
@@ -33,12 +35,15 @@ SELECT t.rank AS rank, t.pid AS pid,
        printf('of each wait the idle time that it caused and that followed it until the next work, at most the wait itself: %.6f ms', t.gain_ns / 1e6) AS arithmetic,
        w.start_ns AS start_ns, w.start_ns + w.total_ns AS end_ns,
        (SELECT 'api_call ' || a.id FROM main.process p JOIN main.api_call a ON a.process_id = p.id WHERE p.pid = t.pid AND p.rank IS t.rank AND a.start_ns = w.start_ns LIMIT 1) AS evidence,
-       t.in_range AS range, NULL AS cannot_say
+       t.in_range AS range,
+       iif(c.api GLOB '*DeviceSynchronize*' OR c.api GLOB 'cuCtxSynchronize*',
+           'Leave out the waits for the whole device: work on a stream runs in order without them, and one stream waits for another with cudaStreamWaitEvent. Where the host needs a result, wait once, as late as possible, for the stream or event that makes it. Keep waits for timing and for finding errors out of the step.', NULL) AS remedy,
+       NULL AS cannot_say
 FROM chosen t JOIN call c ON c.pid = t.pid AND c.rank IS t.rank AND c.tid IS t.tid AND c.in_range IS t.in_range AND c.op IS t.op AND c.place = 1
      LEFT JOIN wait w ON w.pid = t.pid AND w.rank IS t.rank AND w.tid IS t.tid AND w.in_range IS t.in_range AND w.op IS t.op AND w.api IS c.api AND w.place = 1
 WHERE t.place <= 3
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither API calls nor synchronizations were recorded'
 WHERE NOT EXISTS (SELECT 1 FROM main.api_call) AND NOT EXISTS (SELECT 1 FROM main.synchronization)
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);

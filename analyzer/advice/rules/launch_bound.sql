@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The device waits for launches
 -- More than 0.5 % of the device's span is idle because the host launched the next work too late (report idle: launch_bound, and unknown where nothing is recorded of the launching thread); what a wait for the device before it explains is not counted here
+-- needs: device work
 -- remedy: Capture the step in a CUDA graph (torch.compile(mode="reduce-overhead")), fuse small kernels (torch.compile), use
 --   a larger batch, keep the launching thread free of Python work and of making data that the device could make.
 -- remedy without torch: Capture the step in a CUDA graph, fuse small kernels, use a larger batch, keep the launching

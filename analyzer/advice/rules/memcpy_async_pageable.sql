@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Asynchronous copies of pageable memory
 -- cudaMemcpyAsync from or to pageable memory, which makes the host wait, is slower and cannot overlap
+-- needs: device work
 -- remedy: Allocate the host side with cudaMallocHost / cudaHostAlloc (PyTorch: DataLoader(pin_memory=True),
 --   tensor.pin_memory()) and copy with non_blocking=True.
 -- remedy without torch: Allocate the host side with cudaMallocHost / cudaHostAlloc.

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Synchronous copies
 -- cudaMemcpy and the like, which block the host until the copy is done
+-- needs: device work
 -- remedy: Use cudaMemcpyAsync with pinned memory on a stream and synchronize once, where the data is needed
 --   (PyTorch: .to(device, non_blocking=True)).
 -- remedy without torch: Use cudaMemcpyAsync with pinned memory on a stream and synchronize once, where the data is needed.

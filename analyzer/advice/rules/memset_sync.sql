@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Synchronous memory sets
 -- cudaMemset, which blocks the host
+-- needs: device work
 -- remedy: Use cudaMemsetAsync on the stream that needs the memory.
 WITH place AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY blocked_ns DESC) AS place

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Matrix dimensions that the matrix units do not like
 -- Matrix products on tensor cores with a matrix whose rows (what lies together in memory: of m, n and k those along which the matrices are stored) are no multiple of 16 bytes (8 numbers in 16-bit formats, 4 in tf32, 16 in fp8)
+-- needs: device work
 -- remedy: Pad the dimension that is named (the vocabulary, the hidden size, the channels) to a multiple of 8 (better 64 or 128).
 -- Whether a matrix lies along m, n or k. Of library calls they lie in columns: C along m, A along m or transposed k, B
 -- along k or transposed n.

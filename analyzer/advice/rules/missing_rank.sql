@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A rank never came to a collective
 -- A collective that some ranks called and waited in, and others never called; or that some completed, and others did not
+-- needs: collectives
 -- remedy: Look at what the missing rank did meanwhile: an exception that it swallowed, a branch that only it took, a data
 --   loader that ended early, a dead process. `plumb report stuck FILE`.
 WITH part AS (
@@ -30,6 +31,4 @@ SELECT iif(state = 'held back', 'A rank did not complete a collective', NULL) AS
            printf('the longest wait: %.6f ms%s', others_waited_ns / 1e6, iif(e.ns > 0 AND e.ns < others_waited_ns, printf(', of which nothing was computed in %.6f ms', e.ns / 1e6), ''))) AS arithmetic,
        iif(state = 'held back', 'Look at the GPU and the network of the rank that did not complete it: the driver''s log (Xid errors), its links, its process. `plumb report stuck FILE`.', NULL) AS remedy,
        others_called_ns AS start_ns, others_called_ns + others_waited_ns AS end_ns, evidence, NULL AS cannot_say
-FROM missing CROSS JOIN exposed e WHERE turn = 1 AND (:rank IS NULL OR rank = :rank)
-UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no collectives were recorded' WHERE NOT EXISTS (SELECT 1 FROM main.collective);
+FROM missing CROSS JOIN exposed e WHERE turn = 1 AND (:rank IS NULL OR rank = :rank);

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A loss scale that nothing needs
 -- A loss scale in a run without matrix products in fp16: bf16, tf32 and fp32 have the range of fp32
+-- needs: device work
 -- remedy: Leave GradScaler out (or enabled=False): it reads every gradient once more and makes the host wait in every step.
 WITH product AS (
   SELECT rank, pid, group_concat(DISTINCT dtype) AS dtypes, max(dtype = 'fp16') AS has_half FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'summary')

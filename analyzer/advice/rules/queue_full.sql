@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The launch queue is full
 -- Launch calls that had to wait because 1024 or more launches were in the stream's queue
+-- needs: device work
 -- threshold: 1024 launches in a queue
 -- remedy: Nothing is wrong with the device: the host is far ahead. Do not measure its time as if it worked; a CUDA graph frees it.
 WITH blocked AS (

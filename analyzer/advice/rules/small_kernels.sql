@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Many small kernels
 -- Kernels of less than 10 µs, at least 20 of them launched in ranges of one name, with gaps of less than 100 µs before them, in which they were queued already or about to be, of more than 10 % of the time that kernels and gaps take together; the three largest of each device
+-- needs: device work
 -- threshold: 20 of less than 10 µs in one place with gaps of 10 % of their time
 -- remedy: Fuse them (torch.compile, Triton), capture the step in a CUDA graph, or give each more work (a larger batch).
 -- remedy without torch: Fuse them, capture the step in a CUDA graph, or give each more work (a larger batch).

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- One rank makes the others wait
 -- A rank that makes another wait, while that does not compute, for more than 0.5 % of the span, and all twice as long as it waits for them; what the first collective of a communicator waits is the program's or the recording's start and not counted
+-- needs: collectives, device work
 -- remedy: Look at the phase that makes it late: compute (its share of the work, a slower GPU), data_loading (its loader),
 --   launch (its host). `plumb report stragglers FILE`.
 WITH worst AS (
@@ -28,8 +29,8 @@ late AS (
                || iif(launch_ns > 0.1 * caused_wait_ns, printf(', launch %.6f ms', launch_ns / 1e6), ''), ', ') AS phases
   FROM report_stragglers(:rank, :step, :range, :from_ns, :to_ns))
 SELECT s.rank AS rank, s.pid AS pid,
-       printf('rank %s arrived last in %d of %d collectives and caused %.6f ms of waiting in the others; late in: %s%s%s', coalesce(s.rank, '-'),
-              s.arrived_last, s.instances, s.steady_ns / 1e6, coalesce(s.phase, 'unknown'), coalesce(', most of it in range ''' || s.late_range || '''', ''),
+       printf('rank %s arrived last in %d of %d collectives and caused %.6f ms of waiting in the others%s; late in: %s%s%s', coalesce(s.rank, '-'),
+              s.arrived_last, s.instances, s.steady_ns / 1e6, iif(s.steady_ns < s.caused_wait_ns, printf(' (%.6f ms with the first collectives of communicators)', s.caused_wait_ns / 1e6), ''), coalesce(s.phase, 'unknown'), coalesce(', most of it in range ''' || s.late_range || '''', ''),
               iif(s.phases LIKE '%, %', printf(' (%s)', s.phases), '')) AS finding,
        c.gain_ns AS gain_ns,
        printf('the rank that it cost most, %s, waited %.6f ms for it%s, and %.6f ms in all while nothing computed there', coalesce(c.rank, '-'), c.wait_ns / 1e6,

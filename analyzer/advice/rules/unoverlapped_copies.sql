@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies that nothing covers
 -- Time in which a device only copies, more than 0.5 % of its span; without the set-up: what comes before the first step, or without steps what ranges called setup launched
+-- needs: device work
 -- remedy: Copy on a second stream from pinned memory while the step before computes (prefetch the next batch); keep data that
 --   is used every step on the device.
 WITH begin AS (

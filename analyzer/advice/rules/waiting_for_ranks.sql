@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Kernels that wait for a late rank
 -- Communication kernels that ran, and nothing computed, before the last rank had begun its own, more than 0.5 % of a device's span, in collectives that cannot be matched over all ranks (those that were: One rank makes the others wait); waits in the first collective for a rank whose recording began later are not counted
+-- needs: device work
 -- remedy: Look at what the late rank did before: more compute (its share of the work, a slower GPU), data loading, launches
 --   (its host). Compare `plumb report idle FILE --rank R` of the late and of a waiting rank.
 WITH wait AS (

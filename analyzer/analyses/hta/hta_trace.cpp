@@ -17,6 +17,7 @@
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
 #include "analyzer/trace/row_scan.h"
+#include "collector/schema/event_flags.h"
 
 namespace plumb::hta {
 namespace {
@@ -141,8 +142,9 @@ class Loader {
       const size_t count = rowsPerPart(m_trace, "main.kernel", m_run.ranks.size());
       for (Rank& rank : m_run.ranks) rank.work.reserve(count);
     }
-    return scanRows(m_trace.database(), "process_id, stream_id, correlation, start_ns, duration_ns, name_id",
-                    "main.kernel WHERE flags & 1 = 0", [&](const RowValues& row) {
+    return scanRows(m_trace.database(), "process_id, stream_id, correlation, start_ns, duration_ns, name_id, flags",
+                    "main.kernel", [&](const RowValues& row) {
+                      if (row.integer(6) & schema::kNoUsableTime) return;
                       const auto stream = streams.value().find(row.id<StreamId>(1));
                       if (stream == streams.value().end()) return;
                       add({row.id<ProcessId>(0), row.integer(2), row.integer(3), row.integer(4)}, stream->second,

@@ -169,9 +169,9 @@ void Page::steps() {
   const Statement& row = rows.value();
   m_out.write(fmt::format(
       "<p>A training step takes <b>{}</b> (median of {} steady steps, all ranks; one in ten takes less than "
-      "{}, one in ten more than {}). {} warm-up steps are left out.</p>\n",
+      "{}, one in ten more than {}). {} warm-up step{} left out.</p>\n",
       html(cli::formatDuration(row.real(1))), row.integer(0), html(cli::formatDuration(row.real(2))),
-      html(cli::formatDuration(row.real(3))), row.integer(4)));
+      html(cli::formatDuration(row.real(3))), row.integer(4), row.integer(4) == 1 ? " is" : "s are"));
 }
 
 // The first screen: how long a step takes, where the time went, and the most that could be gained.

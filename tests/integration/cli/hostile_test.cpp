@@ -221,7 +221,7 @@ TEST_F(Stopped, ImportingWhatIsNoTraceNextToOneThatIs) {
   const Outcome outcome = plumb({"import", path("expected.txt"), path("t.json"), "-o", path("out.sqlite")});
   EXPECT_EQ(outcome.exitCode, 3);
   EXPECT_THAT(outcome.errors, HasSubstr("expected.txt is no trace that can be imported: it is left out."));
-  EXPECT_THAT(outcome.output, HasSubstr("1 events of 1 file,"));
+  EXPECT_THAT(outcome.output, HasSubstr("1 event of 1 file,"));
   EXPECT_EQ(plumb({"import", path("t.json"), "-o", path("one.sqlite"), "--rank", "-7"}).exitCode, 2);
 }
 
@@ -257,7 +257,7 @@ TEST_F(Hostile, OnlyWhatIsNotStoredIsCalledLost) {
       "profiling_name": "nccl:all_reduce", "state": "scheduled", "time_created_ns": -1})";
   std::ofstream(path("dump.json")) << R"({"version": "2.4", "entries": [)" << entry << ", 17, " << entry << "]}";
   const Outcome imported = plumb({"import", path("dump.json"), "-o", path("dump.sqlite")});
-  EXPECT_THAT(imported.output, HasSubstr("3 events of 1 file, 2 stored\nLost: 1 damaged events."));
+  EXPECT_THAT(imported.output, HasSubstr("3 events of 1 file, 2 stored\nLost: 1 damaged event."));
 }
 
 }  // namespace

@@ -109,6 +109,48 @@ TEST_F(Packed, WrongUseIsSaid) {
   EXPECT_EQ(bytesOf(path("taken.zst")), "here");
 }
 
+// import, merge and pack, as record and export: what is there is kept, and --force replaces it by what is complete.
+TEST_F(Packed, ForceReplacesWhatIsThere) {
+  std::ofstream(path("trace.json")) << R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7,
+      "ts": 10, "dur": 5, "args": {"device": 0, "stream": 7, "correlation": 1}}]})";
+  makeSampleTrace(path("other.sqlite"), {.layers = 1, .steps = 2});
+  const std::vector<std::vector<std::string>> commands = {
+      {"import", path("trace.json"), "-o", path("out.sqlite")},
+      {"import", path("trace.json"), "-o", path("out.sqlite.zst")},
+      {"merge", sample(), path("other.sqlite"), "-o", path("out.sqlite")},
+      {"merge", sample(), path("other.sqlite"), "-o", path("out.sqlite.zst")},
+      {"pack", sample(), "-o", path("out.sqlite.zst")},
+      {"pack", packed(), "-o", path("out.sqlite")}};
+  for (std::vector<std::string> command : commands) {
+    const std::string output = command.back();
+    std::ofstream(output) << "here";
+    expectRefused(plumb(command), output + " exists already; name another output with -o, or add --force.");
+    EXPECT_EQ(bytesOf(output), "here");
+    command.emplace_back("--force");
+    const Outcome replaced = plumb(command);
+    EXPECT_EQ(replaced.exitCode, 0) << replaced.errors;
+    EXPECT_EQ(plumb({"summary", output}).exitCode, 0);
+  }
+}
+
+TEST_F(Packed, WhatFailsLeavesTheOldFile) {
+  std::ofstream(path("out.sqlite")) << "here";
+  std::ofstream(path("no.json")) << "{";
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"import", path("no.json")}, {"merge", sample(), path("none.sqlite")}, {"pack", path("none.zst")}}) {
+    std::vector<std::string> all = command;
+    all.insert(all.end(), {"-o", path("out.sqlite"), "--force"});
+    EXPECT_EQ(plumb(all).exitCode, 2);
+    EXPECT_EQ(bytesOf(path("out.sqlite")), "here");
+  }
+  // Nor is what is read replaced by what is made of it.
+  const std::string before = bytesOf(packed());
+  expectRefused(plumb({"pack", packed(), "-o", packed(), "--force"}), "is the trace itself");
+  expectRefused(plumb({"merge", packed(), sample(), "-o", packed(), "--force"}), "is the trace itself");
+  expectRefused(plumb({"import", path("no.json"), "-o", path("no.json"), "--force"}), "is the trace itself");
+  EXPECT_EQ(bytesOf(packed()), before);
+}
+
 TEST_F(Packed, DamageIsNamedAndTheRestIsUnpacked) {
   const std::string whole = bytesOf(packed());
   std::ofstream(path("cut.zst"), std::ios::binary) << whole.substr(0, whole.size() / 2);

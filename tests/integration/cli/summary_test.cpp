@@ -38,6 +38,23 @@ TEST_F(Cli, CollectivesWithoutKernelsHaveNoTimes) {
   EXPECT_THAT(page, Not(HasSubstr("0 ns")));
 }
 
+TEST_F(Cli, WorkWhoseLaunchIsNotThereIsCounted) {
+  for (const bool isLaunched : {false, true}) {
+    const std::string file = path(isLaunched ? "launched.sqlite" : "unlaunched.sqlite");
+    {
+      TraceBuilder trace(file);
+      const int64_t process = trace.addRank(0, 1), device = trace.addDevice(process);
+      const int64_t stream = trace.addStream(process, device, 7);
+      trace.addApiCall(process, trace.addThread(process), 0, 5, "cudaLaunchKernel", 1);
+      for (const int64_t correlation : {1, isLaunched ? 1 : 2}) {
+        trace.addKernel({process, device, stream, correlation * 100, 10, correlation, 0}, "k");
+      }
+    }
+    const std::string page = plumb({"summary", file}).output;
+    EXPECT_EQ(countOf(page, "Launch calls of 1 of 2 GPU events"), isLaunched ? 0u : 1u) << page;
+  }
+}
+
 TEST_F(Cli, RanksThatAreAlikeAreOneRow) {
   {
     TraceBuilder trace(path("many.sqlite"));
@@ -88,6 +105,26 @@ TEST_F(Cli, OutOfMemoryIsSaidWithWhatWasLive) {
                     HasSubstr("What was live then: plumb report memory_peak FILE --from 2000000 --to 2000001\n")));
   EXPECT_THAT(plumb({"report", "memory_peak", path("oom.sqlite"), "--from", "2000000", "--to", "2000001"}).output,
               HasSubstr("10.00 MiB"));
+}
+
+TEST_F(Cli, AFailedAllocationIsSaidAndWhatWasLiveThen) {
+  {
+    TraceBuilder trace(path("failed.sqlite"));
+    const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+    trace.addAllocation(
+        {.process = process, .device = device, .startNs = 10, .address = 4096, .bytes = 30 << 20, .freedNs = 1000});
+    trace.addAllocation(
+        {.process = process, .device = device, .startNs = 2000, .address = 4096, .bytes = 10 << 20, .freedNs = 9000});
+    trace.addApiCall(process, trace.addThread(process), 5000, 1000, "cudaMalloc", 7);
+    trace.execute("UPDATE api_call SET result = 2");
+  }
+  EXPECT_THAT(plumb({"summary", path("failed.sqlite")}).output,
+              HasSubstr("At 6.0 µs, out of memory: cudaMalloc failed (error 2); 10.00 MiB were live."));
+  const std::string peak = plumb({"report", "memory_peak", path("failed.sqlite")}).output;
+  EXPECT_THAT(peak, AllOf(HasSubstr("The program ran out of memory at 6.0 µs: cudaMalloc failed (error 2)."),
+                          HasSubstr("30.00 MiB"), Not(HasSubstr("10.00 MiB"))));
+  EXPECT_THAT(plumb({"report", "memory_peak", path("failed.sqlite"), "--by", "out_of_memory"}).output,
+              AllOf(HasSubstr("10.00 MiB"), Not(HasSubstr("30.00 MiB"))));
 }
 
 TEST_F(Cli, AHungRunsRecordingSaysSoBeforeItsTimes) {

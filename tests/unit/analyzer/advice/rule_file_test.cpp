@@ -45,6 +45,18 @@ TEST(RuleFile, MaySayFromWhatOnItFindsSomething) {
   EXPECT_EQ(rule.remedy, "Hurry.");
 }
 
+TEST(RuleFile, SaysWhichRecordsItNeeds) {
+  const auto rule = parseRule(
+      "slow", "-- Slow\n-- What is slow\n-- needs: device work, collectives\n-- remedy: Hurry.\nSELECT 1;\n", "x");
+  ASSERT_TRUE(rule.ok());
+  ASSERT_EQ(rule.value().needs.size(), 2u);
+  EXPECT_EQ(rule.value().needs[1]->lack, "no collectives were recorded");
+  const auto unknown =
+      parseRule("slow", "-- Slow\n-- What is slow\n-- needs: tea\n-- remedy: Hurry.\nSELECT 1;\n", "x");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.error().message, testing::HasSubstr("needs 'tea', which is none of: device work, "));
+}
+
 TEST(RuleFile, WithoutRemedyIsAnErrorThatNamesIt) {
   EXPECT_THAT(errorOf(parseRule("slow", "-- A\n-- B\nSELECT 1", "x/slow.sql")), HasSubstr("x/slow.sql"));
 }

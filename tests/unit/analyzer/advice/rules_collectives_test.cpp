@@ -183,6 +183,20 @@ TEST(Rules, SmallCollectives) {
   EXPECT_NEAR(static_cast<double>(gainOf(adviceOn(file), "small_collectives")), 35e4 * 16383 / 16384, 1);
 }
 
+TEST(Rules, SmallCollectivesAreComparedWithWhatLargerOnesReachMostly) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addCollectives(trace, 40, 4096, 100 * kUs, 10 * kUs, 0);
+    trace.execute("UPDATE collective SET bytes = 262144, element_count = 65536 WHERE sequence >= 35");
+    // The last was interrupted, so that all large ones together are slower than the small ones.
+    trace.execute("UPDATE kernel SET duration_ns = 10000000 WHERE start_ns >= (SELECT max(start_ns) FROM kernel)");
+  }
+  const auto finding = findingOf(adviceOn(file), "small_collectives");
+  ASSERT_TRUE(finding);
+  EXPECT_NEAR(static_cast<double>(finding->gain->ns()), 35e4 * 63 / 64, 1);
+}
+
 TEST(Rules, SmallCollectivesUnderComputeCostLittle) {
   const TraceFile file;
   {

@@ -88,12 +88,12 @@ TEST(Rules, SmallKernelsAreFoundInTheLoopThatLaunchedThem) {
 }
 
 // A loop that waits for its kernel before it launches the next.
-void addWaitingLoop(const Host& host) {
+void addWaitingLoop(const Host& host, const char* wait = "cudaStreamSynchronize") {
   host.trace.addRange(host.rank.process, host.rank.thread, 0, 10 * 200 * kUs, "loop");
   for (int64_t i = 0; i < 10; ++i) {
     const int64_t begin = i * 200 * kUs;
     host.launch(begin, begin + 10 * kUs, 100 * kUs);
-    host.call(begin + 20 * kUs, 91 * kUs, "cudaStreamSynchronize");
+    host.call(begin + 20 * kUs, 91 * kUs, wait);
   }
 }
 
@@ -114,6 +114,22 @@ TEST(Rules, HiddenSynchronization) {
       HasSubstr(
           "waits for the device in 'loop' held the host for 910 µs, most of it 'cudaStreamSynchronize', 10 times"));
   EXPECT_THAT(finding->evidence, testing::ElementsAre(testing::StartsWith("api_call ")));
+}
+
+// Whether the program uses PyTorch is no question then: neither of its remedies is one.
+TEST(Rules, AWaitForTheWholeDeviceHasARemedyOfItsOwn) {
+  for (const std::string wait : {"cudaStreamSynchronize", "cudaDeviceSynchronize"}) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      addWaitingLoop({trace, OneRank(trace)}, wait.c_str());
+    }
+    const auto finding = findingOf(adviceOn(file), "hidden_synchronization");
+    ASSERT_TRUE(finding);
+    const bool isOfDevice = wait == "cudaDeviceSynchronize";
+    EXPECT_EQ(finding->remedy.find("cudaStreamWaitEvent") != std::string::npos, isOfDevice) << finding->remedy;
+    EXPECT_EQ(finding->remedy.find("every N steps") == std::string::npos, isOfDevice) << finding->remedy;
+  }
 }
 
 TEST(Rules, WhatAWaitCostsIsAtMostItsOwnTime) {

@@ -159,7 +159,7 @@ TEST(Rules, MemoryBoundChain) {
       host.launch(begin + kUs, begin + 20 * kUs, kMs - 20 * kUs, "gelu");
     }
   }
-  EXPECT_EQ(gainOf(adviceOn(file), "fusion"), 4 * (kMs - 20 * kUs) / 2);
+  EXPECT_EQ(gainOf(adviceOn(file), "fusion"), 4 * (kMs - 20 * kUs) / 2);  // in pairs: what is read is not declared
 }
 
 TEST(Rules, LossScaleSkips) {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "analyzer/advice/rule_file.h"
 #include "tests/unit/analyzer/advice/rules.h"
 
@@ -221,6 +223,22 @@ void runOutOfMemory(TraceBuilder& trace, const std::string& asked) {
   trace.execute("UPDATE range SET kind = 'mark', domain_id = " + std::to_string(trace.text("PyTorch memory")));
 }
 
+TEST(Rules, WithoutAnyDeviceWorkMostHaveTheSameReason) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addCollective(
+        {.process = rank.process, .thread = rank.thread, .startNs = 10});  // as a flight recorder has it
+  }
+  const Advice advice = adviceOn(file);
+  std::set<std::string> reasons;
+  for (const Abstention& one : advice.abstentions) reasons.insert(one.reason);
+  EXPECT_GT(advice.abstentions.size(), 20u);
+  EXPECT_LE(reasons.size(), 5u);
+  EXPECT_EQ(reasonOf(advice, "small_kernels"), "no work of a device was recorded");
+}
+
 TEST(Rules, RunningOutOfMemoryIsSaidWithWhatWasLiveAndCachedThen) {
   const TraceFile file;
   {
@@ -252,6 +270,48 @@ TEST(Rules, WhatIsCachedIsNotToBlameWhenMoreWasAskedFor) {
   const auto exhausted = findingOf(adviceOn(file), "memory_near_limit");
   ASSERT_TRUE(exhausted);
   EXPECT_THAT(exhausted->remedy, testing::Not(HasSubstr("in pieces")));
+}
+
+// As cudaMalloc fails, and cuMemAlloc inside it.
+void failToAllocate(TraceBuilder& trace, const OneRank& rank) {
+  trace.addApiCall(rank.process, rank.thread, 3000, 100, "cudaMalloc", 70);
+  trace.addApiCall(rank.process, rank.thread, 3010, 80, "cuMemAlloc_v2", 71);
+  trace.addApiCall(rank.process, rank.thread, 2000, 100, "cudaMallocHost", 72);  // none of the device's memory
+  trace.execute("UPDATE api_call SET result = 2");
+}
+
+TEST(Rules, AFailedCallIsRunningOutOfMemory) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addAllocation({.process = rank.process,
+                         .device = rank.device,
+                         .startNs = 5,
+                         .address = 4096,
+                         .bytes = 3 << 28,
+                         .freedNs = 4000});
+    failToAllocate(trace, rank);
+  }
+  const Advice advice = adviceOn(file);
+  const auto found = findingOf(advice, "memory_near_limit");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->title, "The device ran out of memory");
+  EXPECT_THAT(found->finding, HasSubstr("cudaMalloc failed (error 2); then 0.75 GiB were live"));
+  EXPECT_THAT(found->remedy, HasSubstr("memory_peak FILE --from 3100 --to 3101"));
+  EXPECT_EQ(std::ranges::count(advice.findings, "memory_near_limit", &Finding::rule), 1);
+  EXPECT_EQ(reasonOf(advice, "memory_near_limit"), "");
+}
+
+TEST(Rules, RunningOutOfMemoryIsSaidWhereNoAllocationWasRecorded) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    failToAllocate(trace, OneRank(trace));
+  }
+  const auto found = findingOf(adviceOn(file), "memory_near_limit");
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->finding, HasSubstr("cudaMalloc failed (error 2); what was live then was not recorded"));
 }
 
 TEST(Rules, DoNotFailOnTheSampleTrace) {

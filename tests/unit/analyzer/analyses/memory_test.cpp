@@ -118,6 +118,33 @@ TEST(Memory, OtherSpacesDoNotBelongToThePeak) {
   EXPECT_EQ(analysis.otherSpaces[0].spaces.at(0).peakTime, TimePoint(30));
 }
 
+// A cache on one device is of no use on another.
+TEST(Memory, WhatAnAllocatorReservesIsToldByDevice) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    const int64_t second = trace.addDevice(rank.process);
+    for (const auto& [device, bytes] : {std::pair(rank.device, 100), {second, 300}, {second, 50}}) {
+      trace.addAllocation({.process = rank.process,
+                           .device = device,
+                           .startNs = bytes,
+                           .address = bytes * 1000,
+                           .bytes = bytes,
+                           .space = "reserved"});
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const MemoryAnalysis analysis = valueOf(analyzeMemory(trace));
+  ASSERT_EQ(analysis.otherSpaces.size(), 1u);
+  std::vector<int64_t> peaks;
+  for (const SpacePeak& peak : analysis.otherSpaces[0].spaces) {
+    EXPECT_TRUE(peak.device.has_value());
+    peaks.push_back(peak.peakBytes);
+  }
+  EXPECT_EQ(peaks, (std::vector<int64_t>{100, 350}));
+}
+
 TEST(Memory, APoolsReservationIsNotKnown) {
   const TraceFile file;
   {

@@ -90,6 +90,27 @@ TEST(Steps, WarmupIsLeftOutOfTheStatistics) {
   EXPECT_EQ(rank.statistics->p90, Duration(100));
 }
 
+// So that a step time means the same steps whichever rank it is of.
+TEST(Steps, WarmupOfOneRankIsThatOfAll) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    for (const int64_t first : {900, 100}) {
+      const OneRank rank(trace);
+      addStep(trace, rank, 0, 1000, 10, first);
+      for (int64_t i = 1; i < 6; ++i) addStep(trace, rank, i * 1000, 1000, i * 1000 + 10, 100);
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto ranks = valueOf(findSteps(trace));
+  ASSERT_EQ(ranks.size(), 2u);
+  for (const RankSteps& rank : ranks) {
+    EXPECT_EQ(rank.warmupCount, 1);
+    EXPECT_TRUE(rank.steps[0].isWarmup);
+    EXPECT_EQ(rank.statistics->count, 5);
+  }
+}
+
 TEST(Steps, WithoutGpuWorkTheHostRangeIsTimed) {
   const TraceFile file;
   {

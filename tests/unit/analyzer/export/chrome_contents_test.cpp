@@ -13,23 +13,6 @@
 namespace plumb::test {
 namespace {
 
-// A trace whose rows are given in SQL; text('x') is the id of a text.
-void makeTrace(const std::string& path, const std::vector<std::string>& statements) {
-  TraceBuilder builder(path);
-  const OneRank rank(builder);
-  for (const std::string& statement : statements) {
-    std::string sql = statement;
-    for (size_t at = sql.find("text("); at != std::string::npos; at = sql.find("text(", at)) {
-      const size_t end = sql.find(')', at);
-      const std::string text = sql.substr(at + 5, end - at - 5);
-      builder.execute(
-          fmt::format("INSERT INTO string(text) SELECT {0} WHERE {0} NOT IN (SELECT text FROM string)", text));
-      sql.replace(at, end + 1 - at, fmt::format("(SELECT id FROM string WHERE text = {})", text));
-    }
-    builder.execute(sql);
-  }
-}
-
 struct RoundTripped {
   std::string leftOut;
   Trace before, after;
@@ -62,7 +45,7 @@ TEST(ChromeContents, NameEveryTableOfTheSchema) {
   makeTrace(file.path(), {});
   Trace trace = valueOf(Trace::open(file.path()));
   std::vector<std::string> listed;
-  for (const exports::ChromeContent& content : exports::chromeContents()) {
+  for (const exports::Content& content : exports::chromeContents()) {
     listed.emplace_back(content.table);
     EXPECT_TRUE(!content.becomes.empty() || !content.called.empty()) << content.table;
     EXPECT_EQ(content.without.empty() && !content.becomes.empty(), content.called.empty()) << content.table;
@@ -166,6 +149,20 @@ TEST(ChromeContents, MemoryOfEveryKindComesBack) {
                     "SELECT r.start_ns - " + kZero + ", r.address, r.bytes, s.text, r.category, e.start_ns - " + kZero +
                         " FROM memory_region r JOIN string s ON s.id = r.name_id LEFT JOIN memory_region_end e"
                         " ON e.region_id = r.id ORDER BY 1"});
+}
+
+// Ranges of NVTX's default domain are torch.profiler's user_annotation in the file, and memory has totals in it that
+// nobody counted.
+TEST(ChromeContents, WhatTorchsWordsStandForComesBack) {
+  for (const std::string domain : {"''", "'user_annotation'"}) {
+    const Folder folder;
+    RoundTripped trip =
+        roundTrip(folder, {"INSERT INTO range VALUES (1, 1, 1, NULL, 10, 5, 'push_pop', 0, NULL, text(" + domain +
+                               "), text('forward'), NULL, NULL)",
+                           "INSERT INTO allocation VALUES (1, 1, 1, NULL, 200, 4096, 512, 'device', 1, NULL)"});
+    expectSame(trip, {"SELECT s.text, domain_id = 0 FROM range JOIN string s ON s.id = domain_id"});
+    EXPECT_THAT(rowsOf(trip.after, "SELECT * FROM counter_sample"), testing::IsEmpty());
+  }
 }
 
 TEST(ChromeContents, DevicesRoofsEventRecordsAndDiagnosticsComeBack) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -48,6 +50,23 @@ inline std::vector<std::string> rowsOf(Trace& trace, const std::string& sql) {
   }
   valueOf(Result<Unit>(row.status()));
   return rows;
+}
+
+// A trace whose rows are given in SQL; text('x') is the id of a text.
+inline void makeTrace(const std::string& path, const std::vector<std::string>& statements) {
+  TraceBuilder builder(path);
+  const OneRank rank(builder);
+  for (const std::string& statement : statements) {
+    std::string sql = statement;
+    for (size_t at = sql.find("text("); at != std::string::npos; at = sql.find("text(", at)) {
+      const size_t end = sql.find(')', at);
+      const std::string text = sql.substr(at + 5, end - at - 5);
+      builder.execute(
+          fmt::format("INSERT INTO string(text) SELECT {0} WHERE {0} NOT IN (SELECT text FROM string)", text));
+      sql.replace(at, end + 1 - at, fmt::format("(SELECT id FROM string WHERE text = {})", text));
+    }
+    builder.execute(sql);
+  }
 }
 
 }  // namespace plumb::test

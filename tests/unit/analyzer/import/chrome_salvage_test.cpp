@@ -33,7 +33,7 @@ TEST_F(Salvage, BracketsTooManyInARowDoNotEndTheEvents) {
     EXPECT_EQ(db.number("SELECT rank FROM process"), 3) << stray;
     EXPECT_EQ(db.number("SELECT count(*) FROM diagnostic WHERE code IN ('bytes_behind', 'cut')"), 0) << stray;
     EXPECT_THAT(messageOf(db, "damaged_event"),
-                HasSubstr("first at byte " + std::to_string(text.find(kFirst) + kFirst.size())));
+                HasSubstr("at byte " + std::to_string(text.find(kFirst) + kFirst.size())));
   }
 }
 
@@ -157,8 +157,8 @@ TEST_F(Salvage, EscapesThatStandForNoCharacterAreCountedByReason) {
             (Names{{"a?b"}, {"c?"}, {"?d?A"}, {"\xF0\x9F\x98\x80"}}));
   EXPECT_EQ(db.rows("SELECT code, count FROM diagnostic ORDER BY code"),
             (Names{{"lone_surrogate", "2"}, {"zero_character", "1"}}));
-  EXPECT_THAT(messageOf(db, "zero_character"), HasSubstr("first at byte " + std::to_string(text.find(zero))));
-  EXPECT_THAT(messageOf(db, "lone_surrogate"), HasSubstr("first at byte " + std::to_string(text.find(half))));
+  EXPECT_THAT(messageOf(db, "zero_character"), HasSubstr("at byte " + std::to_string(text.find(zero))));
+  EXPECT_THAT(messageOf(db, "lone_surrogate"), HasSubstr("at byte " + std::to_string(text.find(half))));
   EXPECT_EQ(m_result.notStored, 0u);
 }
 

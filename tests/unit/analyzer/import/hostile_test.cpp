@@ -291,6 +291,18 @@ TEST_F(StagingTest, AFileThatCameMeanwhileIsKept) {
   EXPECT_EQ(files(), (std::vector<std::string>{"a"}));
 }
 
+// SQLite would play it into the new file.
+TEST_F(StagingTest, TheLogOfAReplacedDatabaseGoes) {
+  for (const std::string old : {std::string("SQLite format 3\0", 16), std::string("text")}) {
+    std::ofstream(m_folder.file("a"), std::ios::binary) << old;
+    std::ofstream(m_folder.file("a-wal")) << "of the old one";
+    auto staging = Staging::file(m_folder.file("a"), "making");
+    ASSERT_TRUE(staging.ok());
+    ASSERT_TRUE(staging.value().publishFile(true).ok());
+    EXPECT_EQ(std::filesystem::exists(m_folder.file("a-wal")), old == "text");
+  }
+}
+
 TEST_F(StagingTest, AFolderReplacesItsOwnEntriesOnly) {
   std::filesystem::create_directories(m_folder.file("out/gone/deep"));
   std::ofstream(m_folder.file("out/kept")) << "mine";

@@ -178,7 +178,7 @@ TEST_F(SnapshotTest, AnnotationsWithoutAPlaceAreCounted) {
   Json value = snapshot(Json::array(), Json::array({untimed}));
   value["external_annotations"] = {{{"name", "step"}, {"stage", "START"}, {"time_us", kT}, {"device", 0}}};
   const Database& db = snapshotOf(value);
-  EXPECT_EQ(db.number("SELECT sum(count) FROM diagnostic WHERE message LIKE '1 annotations%'"), 1);
+  EXPECT_EQ(db.number("SELECT sum(count) FROM diagnostic WHERE message LIKE '1 annotation %'"), 1);
   EXPECT_EQ(m_result.events, 2u);
   EXPECT_EQ(m_result.notStored, 1u);
 }

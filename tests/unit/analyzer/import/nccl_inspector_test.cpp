@@ -96,7 +96,7 @@ TEST_F(ImportTest, InspectorLinesAroundADamagedOneAreRead) {
   const Database& db = imported(record(0, 1) + "?" + good.substr(1) + record(0, 3));
   EXPECT_EQ(db.rows("SELECT sequence FROM collectives ORDER BY 1"), (Rows{{"1"}, {"3"}}));
   EXPECT_THAT(db.text("SELECT message FROM diagnostic WHERE code = 'damaged_event'"),
-              HasSubstr("first at byte " + std::to_string(record(0, 1).size())));
+              HasSubstr("at byte " + std::to_string(record(0, 1).size())));
 }
 
 TEST_F(ImportTest, InspectorTimesMayHaveAFraction) {

@@ -214,6 +214,27 @@ TEST_F(ImportTest, CommunicationIsToldPerKernelWhereRecordsAreIncomplete) {
   EXPECT_EQ(activity.value()[0].compute.length().ns(), 9000);
 }
 
+TEST_F(ImportTest, CopiesOfACollectiveWithoutKernelsAreCommunication) {
+  const auto copy = [](const char* name, const char* ts, int correlation, int operatorId) {
+    return std::string(R"({"ph": "X", "cat": "gpu_memcpy", "name": ")") + name + R"(", "pid": 0, "tid": 7, "ts": )" +
+           ts + R"(, "dur": 3, "args": {"device": 0, "context": 1, "stream": 7, "bytes": 400, "correlation": )" +
+           std::to_string(correlation) + external(operatorId) + "}}";
+  };
+  imported(traceOf({copy("Memcpy PtoP (Device -> Device)", "20", 11, 1),  // copy engines do the collective
+                    op("record_param_comms", "10", "5", 1, collectiveFacts("_allgather_base", 100)),
+                    op("record_param_comms", "30", "5", 2, collectiveFacts("_allgather_base", 100)),
+                    copy("Memcpy DtoD (Device -> Device)", "36", 12, 2),  // it unpacks what the kernel received
+                    kernelEvent("ncclDevKernel_AllGather(args)", "40", "5", 13, external(2)),
+                    copy("Memcpy HtoD (Pageable -> Device)", "50", 14, 1)}));
+  auto trace = Trace::open(output());
+  ASSERT_TRUE(trace.ok());
+  const auto activity = loadGpuActivity(trace.value());
+  ASSERT_TRUE(activity.ok());
+  ASSERT_EQ(activity.value().size(), 1u);
+  EXPECT_EQ(activity.value()[0].communication.length().ns(), 3000 + 5000);
+  EXPECT_EQ(activity.value()[0].memory.length().ns(), 2 * 3000);
+}
+
 TEST_F(ImportTest, WaitsForEventsSayWhereTheEventWasRecorded) {
   const Database& db = imported(traceOf(
       {R"({"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": 0, "tid": 7, "ts": 10, "dur": 1, "args": {"stream": 7, "device": 0, "context": 1, "correlation": 5, "wait_on_stream": 20, "wait_on_cuda_event_id": 3, "wait_on_cuda_event_record_corr_id": 99}})"}));

@@ -63,8 +63,10 @@ TEST_F(Functions, HistogramCountsEveryValueOnce) {
   EXPECT_EQ(value("json_array_length(histogram(x))", "(0),(1)"), "10");
   EXPECT_EQ(value("(SELECT sum(json_extract(b.value, '$.count')) FROM json_each(histogram(x, 7)) b)",
                   "(-1e308),(1e308),(0),(9e999)"),
-            "3");
-  EXPECT_EQ(value("histogram(x, 2)", "(9e999)"), "[]");
+            "4");
+  EXPECT_EQ(value("histogram(x, 2)", "(9e999)"), R"([{"low":null,"high":null,"count":1}])");
+  EXPECT_EQ(value("histogram(x, 1)", "(9e999),(0),(2),(-9e999),(9e999)"),
+            R"([{"low":null,"high":0,"count":1},{"low":0,"high":2,"count":2},{"low":2,"high":null,"count":2}])");
   EXPECT_EQ(value("histogram(x, 2)", "(NULL)"), "null");
   EXPECT_THAT(value("histogram(x, 0)", "(1)"), testing::HasSubstr("1 to 10000"));
   EXPECT_THAT(value("histogram(x, 1e9)", "(1)"), testing::HasSubstr("1 to 10000"));

@@ -49,7 +49,9 @@ INSTANTIATE_TEST_SUITE_P(Given, ShortName,
                                          Name{"layer 1", "layer 1"},
                                          Name{"attention fwd (causal)", "attention fwd (causal)"},
                                          Name{"gemm <fp16>", "gemm <fp16>"}, Name{"nn::gemm 2", "nn::gemm 2"},
-                                         Name{"void and nothing", "void and nothing"}, Name{" ", " "}));
+                                         Name{"void and nothing", "void and nothing"}, Name{" ", " "},
+                                         Name{"my kernel fwd(x)", "my kernel fwd(x)"},
+                                         Name{"void my kernel fwd(x)", "void my kernel fwd(x)"}));
 
 TEST(Demangle, LeavesAloneWhatIsNotMangled) {
   EXPECT_EQ(demangle("_Z3addPfi"), "add(float*, int)");

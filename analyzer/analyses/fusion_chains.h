@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that memory bounds and that follow one another on a stream, each of a size to read what the one before it
+// wrote (once to four times as much): fused, what is between them stays in registers. Of works (roofline_work.h) whose
+// written bytes are known, or that were declared: then half of their bytes are taken as written, and only pairs of them
+// as fused, because a declaration does not tell what is read. Products are not among them. Memory bounds a kernel that
+// attains more than 60 % of the device's memory roof (above it, what it read was in a cache).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/trace/filter.h"
+#include "analyzer/trace/trace.h"
+
+namespace plumb {
+
+// Chains of the same operations in the same order.
+struct FusionChains {
+  ProcessId process;
+  std::optional<int64_t> rank;
+  DeviceId device;
+  std::string operations;  // "aten::pow + aten::mul"; one that follows itself twice or more: "triad repeatedly"
+  int64_t count = 0, kernelCount = 0;
+  Duration duration;        // sum of the kernels'
+  double bytes = 0;         // read and written
+  double betweenBytes = 0;  // of them those that one writes and the next reads: what fusing saves, an upper bound
+  Duration saved;           // sum over the chains of duration x betweenBytes / bytes
+  Interval longest;         // of these chains
+  int64_t firstKernel = 0, lastKernel = 0;  // of that
+};
+
+// In order of rank and device, those that save most first. Kernels of the filter, as collectWork().
+[[nodiscard]] Result<std::vector<FusionChains>> findFusionChains(Trace& trace, const Filter& filter);
+
+}  // namespace plumb
