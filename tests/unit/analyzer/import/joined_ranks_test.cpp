@@ -102,6 +102,14 @@ TEST_F(ImportTest, RanksMixedByTimeAreNotToldApartButSaid) {
   EXPECT_THAT(m_result.warnings, testing::Contains(HasSubstr("Import the ranks' own files instead")));
 }
 
+TEST_F(ImportTest, RanksThatWereJoinedAndThenMixedAreDoubtful) {
+  const std::vector<Event> later = rankOf(1000, 0, 900);
+  const Database& db = imported(traceOfEvents(joined(joined(rankOf(1000, 0, 500), rankOf(1001, 0, 503)), later)));
+  EXPECT_EQ(db.number("SELECT count(*) FROM process"), 2);
+  EXPECT_THAT(db.text("SELECT message FROM diagnostic WHERE code = 'programs_told_apart' AND severity = 'warning'"),
+              HasSubstr("their events come mixed"));
+}
+
 TEST_F(ImportTest, RangesUnderOtherPidsAreNoPrograms) {
   // Of Python's root, and of devices in old traces.
   const Database& db = imported(traceOf({complete("python_function", "PyTorch Profiler (0)", 0, 4, 99, ""),
