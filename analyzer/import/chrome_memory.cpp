@@ -300,8 +300,9 @@ Status ChromeMemory::finish(int64_t process, int64_t firstNs) {
     insertAllocation(place, process, id, firstNs, 0, rest);
   }
   if (m_firstBefore == 0) return Unit{};
-  return m_file.database().execute(fmt::format("UPDATE allocation SET start_ns = {} WHERE id >= {} AND start_ns = {}",
-                                               firstNs, m_firstBefore, kSinceBefore));
+  return m_file.database().execute(
+      fmt::format("UPDATE allocation SET start_ns = {} WHERE id >= {} AND start_ns = {} AND process_id IN ({})",
+                  firstNs, m_firstBefore, kSinceBefore, fmt::join(m_registry.processes(), ",")));
 }
 
 }  // namespace plumb::import

@@ -92,6 +92,21 @@ TEST_F(ImportTest, RanksJoinedEndToEndAreProcessesOfTheirOwn) {
   }
 }
 
+TEST_F(ImportTest, MemoryFromBeforeATraceIsLiveSinceItsOwnRankBegan) {
+  const auto freed = [](int pid, double us) {
+    return Event{us, R"({"ph": "i", "s": "t", "name": "[memory]", "pid": )" + std::to_string(pid) +
+                         R"(, "tid": 7, "ts": )" + std::to_string(us) +
+                         R"(, "args": {"Addr": 4096, "Bytes": -64, "Device Type": 1, "Device Id": 0}})"};
+  };
+  std::vector<Event> first = rankOf(1000, 0, 503), second = rankOf(1001, 0, 500);
+  first.push_back(freed(1000, 600));
+  second.push_back(freed(1001, 501));
+  const Database& db = imported(traceOfEvents(joined(first, second)));
+  EXPECT_EQ(db.rows("SELECT p.pid, a.start_ns, a.freed_ns FROM allocations a JOIN processes p ON p.id = a.process_id "
+                    "ORDER BY 1"),
+            (Rows{{"1000", "3000", "100000"}, {"1001", "0", "1000"}}));
+}
+
 TEST_F(ImportTest, RanksMixedByTimeAreNotToldApartButSaid) {
   std::vector<Event> events = joined(rankOf(1000, 0, 500), rankOf(1001, 1, 503));
   std::ranges::stable_sort(events, {}, &Event::us);
