@@ -286,6 +286,7 @@ Status ChromeMemory::finish(int64_t process, int64_t firstNs) {
   if (m_isDisordered) {
     if (Status matched = matchAnew(); !matched.ok()) return matched;
     for (const auto& [key, place] : m_places) {
+      if (m_hasComputedTotals) break;  // counters of their own, which are not this one's
       if (Status summed = sumAnew(process, place); !summed.ok()) return summed;
       if (Status thinned = thinReserved(process, place); !thinned.ok()) return thinned;
     }
