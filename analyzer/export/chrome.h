@@ -5,7 +5,8 @@
 // ones. Imported again it is the same trace: ranks, steps and their numbers, all arguments, equal times in the same
 // order.
 //   kernels, copies and sets   cat kernel, gpu_memcpy, gpu_memset with their stream, correlation, grid …
-//   API calls                  cuda_runtime, cuda_driver; an arrow (ac2g) from each to the work that it launched
+//   API calls                  cuda_runtime, cuda_driver; an arrow (ac2g) from each, or from an operator without ids and
+//                              calls, to the work that it launched
 //   ranges                     user_annotation (or the domain that they were imported with); a step is ProfilerStep#N,
 //                              with the program's own name in its arguments
 //   member "plumb_export"      when the session began, whether user_annotation stands for NVTX's default domain, and

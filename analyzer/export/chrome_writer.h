@@ -73,6 +73,7 @@ class ChromeWriter {
 
   // Of the program.
   [[nodiscard]] Status apiEvents();
+  [[nodiscard]] Status launchingOperators();
   [[nodiscard]] Status osEvents();
   [[nodiscard]] Status libraryEvents();
   [[nodiscard]] Status diagnosticEvents();
@@ -134,7 +135,7 @@ class ChromeWriter {
   std::vector<std::pair<int64_t, int64_t>> m_links;                // external id, correlation; in order
   std::unordered_map<int64_t, std::string> m_stacks;               // JSON of call stacks
   std::map<std::pair<std::string, int64_t>, int64_t> m_allocated;  // bytes, by space and ordinal
-  std::unordered_set<Correlation> m_launched;                      // has a call, where an arrow begins
+  std::unordered_set<Correlation> m_launched;                      // has a call or operator where an arrow begins
   std::vector<Lane> m_lanes;
   bool m_hasEventWaits = false;
 };

@@ -58,7 +58,7 @@ std::string ChromeWriter::linkedTo(int64_t external) const {
 
 Status ChromeWriter::apiEvents() {
   m_launched.clear();
-  return each(
+  const Status called = each(
       "SELECT start_ns, duration_ns, name_id, thread_id, layer, correlation, result, s.stack_id FROM main.api_call"
       " LEFT JOIN api_call_stack s ON s.api_call_id = id WHERE process_id = ?1 ORDER BY id",
       [&](Statement& row) {
@@ -72,6 +72,19 @@ Status ChromeWriter::apiEvents() {
         m_launched.insert(row.id<Correlation>(5));
         event(R"({{"ph": "s", "cat": "ac2g", "name": "ac2g", "id": {}, "pid": {}, "tid": {}, "ts": {}}})",
               arrowId(row.integer(5)), m_pid, tidOf(row.id<ThreadId>(3)), at(row.integer(0)));
+      });
+  return called.ok() ? launchingOperators() : called;
+}
+
+// Operators that nothing leads to their work: no id of theirs in its arguments, and no launching call.
+Status ChromeWriter::launchingOperators() {
+  return each(
+      "SELECT l.correlation, o.thread_id, o.start_ns FROM operator_launch l JOIN operator o ON o.id = l.operator_id"
+      " WHERE l.process_id = ?1 AND o.external_id IS NULL",
+      [&](Statement& row) {
+        if (!m_launched.insert(row.id<Correlation>(0)).second) return;
+        event(R"({{"ph": "s", "cat": "ac2g", "name": "ac2g", "id": {}, "pid": {}, "tid": {}, "ts": {}}})",
+              arrowId(row.integer(0)), m_pid, tidOf(row.id<ThreadId>(1)), at(row.integer(2)));
       });
 }
 

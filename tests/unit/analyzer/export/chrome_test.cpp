@@ -341,6 +341,22 @@ TEST_F(Again, EachProcessOfAFileBeginsAndEndsWithItsOwnEvents) {
             (std::vector<std::string>{"0|50000|55500", "1|90000|95500", "2|1000|6500"}));
 }
 
+// As torch.autograd.profiler writes them.
+TEST_F(Again, OperatorsWithoutIdsAndCallsKeepTheirWork) {
+  const auto event = [](const char* phase, const char* name, const char* pid, int ts, const char* more) {
+    return fmt::format(R"({{"ph": "{}", "name": "{}", "pid": "{} functions", "tid": 1, "ts": {}, "args": {{}}, {}}})",
+                       phase, name, pid, ts, more);
+  };
+  const char* const arrow = R"("cat": "cpu_to_cuda", "id": 0)";
+  Trace before = importText(fmt::format("[{}, {}, {}, {}]", event("X", "aten::mm", "CPU", 10, R"("dur": 5)"),
+                                        event("s", "aten::mm", "CPU", 10, arrow), event("f", "gemm", "CUDA", 30, arrow),
+                                        event("X", "gemm", "CUDA", 30, R"("dur": 3)")));
+  Trace after = again(before);
+  expectSame(before, after,
+             {"SELECT o.name, k.name, k.duration_ns FROM operator_launch l JOIN operators o ON o.id = l.operator_id "
+              "JOIN kernels k ON k.correlation = l.correlation"});
+}
+
 TEST_F(Again, OperatorsKeepAllTheirArguments) {
   Trace before = importText(
       "[" +
