@@ -366,7 +366,8 @@ Status ChromeOperators::finish() {
   return findLaunchers();
 }
 
-// The threads whose operators did not come in order.
+// The threads whose operators did not come in order. Of two with the same times the source's counter tells the outer
+// one.
 Status ChromeOperators::nest() {
   std::string threads;
   for (const auto& [thread, lane] : m_lanes) {
@@ -376,7 +377,7 @@ Status ChromeOperators::nest() {
   schema::Database& database = m_file.database();
   auto rows = database.prepare(
       fmt::format("SELECT id, thread_id, start_ns, start_ns + duration_ns FROM operator WHERE id > {} AND thread_id IN"
-                  " ({}) ORDER BY thread_id, start_ns, 4 DESC, id",
+                  " ({}) ORDER BY thread_id, start_ns, 4 DESC, external_id, id",
                   m_firstOperator, threads));
   if (!rows.ok()) return rows.error();
   auto update = database.prepare("UPDATE operator SET parent_id = ? WHERE id = ?");
@@ -454,7 +455,7 @@ Status ChromeOperators::findAround(const std::string& sql) {
   if (!calls.ok()) return calls.error();
   auto operators =
       database.prepare(fmt::format("SELECT thread_id, start_ns, start_ns + duration_ns, id FROM operator WHERE id > {}"
-                                   " ORDER BY thread_id, start_ns, 3 DESC, id",
+                                   " ORDER BY thread_id, start_ns, 3 DESC, external_id, id",
                                    m_firstOperator));
   if (!operators.ok()) return operators.error();
   // The rows so far are in the file, and no more of them are on their way while these statements run.

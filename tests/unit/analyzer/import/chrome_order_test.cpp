@@ -60,6 +60,21 @@ TEST_F(ImportTest, AKernelThatNoOperatorClaimsIsACollectiveOfItsOwn) {
   EXPECT_EQ(db.number("SELECT count FROM diagnostic WHERE code = 'communication_by_name'"), 1);
 }
 
+TEST_F(ImportTest, OfOperatorsWithTheSameTimesTheFirstCalledIsTheOuter) {
+  const auto op = [](const std::string& name, int external) {
+    return hostEvent("cpu_op", name, "12", "5", R"({"External id": )" + std::to_string(external) + "}");
+  };
+  const std::vector<std::string> events = {op("outer", 7), op("middle", 8), op("inner", 9)};
+  for (const std::vector<size_t>& order : {std::vector<size_t>{0, 1, 2}, {2, 1, 0}, {1, 2, 0}}) {
+    std::filesystem::remove(output());
+    std::vector<std::string> texts = {hostEvent("cpu_op", "later", "20", "1")};  // they come behind what is later
+    for (const size_t i : order) texts.push_back(events[i]);
+    EXPECT_EQ(imported(traceOf(texts))
+                  .rows("SELECT o.name, p.name FROM operators o JOIN operators p ON p.id = o.parent_id ORDER BY 1"),
+              (Rows{{"inner", "middle"}, {"middle", "outer"}}));
+  }
+}
+
 std::string memory(const std::string& ts, int address, int bytes, int allocated, int reserved) {
   return R"({"ph": "i", "s": "t", "name": "[memory]", "pid": 500, "tid": 501, "ts": )" + ts +
          R"(, "args": {"Total Allocated": )" + std::to_string(allocated) + R"(, "Total Reserved": )" +
