@@ -12,6 +12,7 @@
 #include "collector/schema/event_flags.h"
 
 namespace plumb {
+
 size_t rowsPerPart(Trace& trace, const char* table, size_t parts) {
   auto rows = trace.query(std::string("SELECT count(*) FROM ") + table);
   const bool isRead = rows.ok() && rows.value().next();
