@@ -231,9 +231,27 @@ Interval hullOf(const std::vector<RankSteps>& ranks) {
   return hull;
 }
 
-// Where the steps are, when much of the run lies outside them and nearly all of the computing inside; else nothing: the
-// repetitions of one loop of several are not the run's steps. Where
-// hardly anything lies before or after them they have no end there.
+// Where the first steady step of a rank begins. A host that is ahead begins it while the device is still warming up.
+TimePoint steadyStart(const std::vector<RankSteps>& ranks, TimePoint otherwise) {
+  TimePoint earliest = kAllTime.end;
+  for (const RankSteps& rank : ranks) {
+    TimePoint warm = kAllTime.start;
+    for (const Step& step : rank.steps) {
+      if (step.isWarmup) {
+        if (step.gpu) warm = std::max(warm, step.gpu->window.end);
+        continue;
+      }
+      const TimePoint latest = step.gpu ? std::max(step.host.start, step.gpu->window.start) : step.host.start;
+      earliest = std::min(earliest, std::clamp(warm, step.host.start, latest));
+      break;
+    }
+  }
+  return earliest == kAllTime.end ? otherwise : earliest;
+}
+
+// Where the steady steps are, when much of the run lies outside them and nearly all of the computing in steps; else
+// nothing: the repetitions of one loop of several are not the run's steps. Where hardly anything lies before or after
+// them they have no end there.
 Result<std::optional<Interval>> findStepsApart(Trace& trace) {
   constexpr int64_t kLeastOutside = 100;  // a hundredth of the run
   constexpr double kDeclaredShare = 0.8, kPeriodShare = 0.95;
@@ -244,6 +262,7 @@ Result<std::optional<Interval>> findStepsApart(Trace& trace) {
   auto activities = loadGpuActivity(trace);
   if (!activities.ok()) return activities.error();
   const Interval hull = hullOf(steps.value());
+  const Interval steady{steadyStart(steps.value(), hull.start), hull.end};
   Interval run = hull;
   Duration inside, all;
   for (const GpuActivity& activity : activities.value()) {
@@ -252,12 +271,12 @@ Result<std::optional<Interval>> findStepsApart(Trace& trace) {
     all += activity.compute.length();
   }
   const auto isMuch = [&](Duration time) { return time.ns() > run.length().ns() / kLeastOutside; };
-  const bool before = isMuch(hull.start - run.start), after = isMuch(run.end - hull.end);
+  const bool before = isMuch(steady.start - run.start), after = isMuch(run.end - steady.end);
   const bool isDeclared =
       std::ranges::all_of(steps.value(), [](const RankSteps& rank) { return rank.source == StepSource::Declared; });
   const double least = (isDeclared ? kDeclaredShare : kPeriodShare) * static_cast<double>(all.ns());
   if ((!before && !after) || static_cast<double>(inside.ns()) < least) return none;
-  return std::optional(Interval{before ? hull.start : kAllTime.start, after ? hull.end : kAllTime.end});
+  return std::optional(Interval{before ? steady.start : kAllTime.start, after ? steady.end : kAllTime.end});
 }
 
 // Half a percent of the longest span of a device.

@@ -52,7 +52,7 @@ struct Advice {
   std::vector<Finding> findings;        // in the steps first, then the largest gain; those without an estimate last
   std::vector<Finding> small;           // whose gain is below smallBelow, in the same order
   Duration smallBelow;                  // 0.5 % of the longest span of a device
-  std::optional<Interval> steps;        // where the run's steps are looked at apart from what lies outside them
+  std::optional<Interval> steps;        // where the run's steady steps are looked at apart from what lies outside
   std::vector<Abstention> abstentions;  // rules whose data is missing
   std::vector<std::string> quiet;       // titles of the rules that looked and found nothing, outside the steps either
   std::map<std::string, std::string> thresholds;  // by title: from what on the rule finds something, where it says so
@@ -67,9 +67,9 @@ struct RuleLimits {
 
 // The tables of the analyses and reports must be registered. A rule that cannot be used (rule_file.h), or that takes no
 // parameter for a filter that is set, is an abstention that says so; the others are applied all the same. Without a
-// filter of time, and when more than 1 % of the run lies outside its steps, the rules are applied to the steps and, for
-// findings outside them, to what comes before and after. What a rule says of several ranks in the same words is one
-// finding.
+// filter of time, and when more than 1 % of the run lies outside its steady steps, the rules are applied to those and,
+// for findings outside them, to what comes before (warm-up, too) and after. What a rule says of several ranks in the
+// same words is one finding.
 [[nodiscard]] Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std::string>& userFolders,
                                     const RuleLimits& limits = {});
 

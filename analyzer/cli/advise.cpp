@@ -204,7 +204,8 @@ void printAdvice(const Advice& advice) {
                             : std::string());
   } else if (advice.steps) {
     fmt::print(
-        "Findings of the steps ({} of the recording); those outside them come last. Reports have the numbers of the "
+        "Findings of the steady steps ({} of the recording); those outside them come last. Reports have the numbers of "
+        "the "
         "steps with{}.\n\n",
         stepsText(*advice.steps), limitsText(*advice.steps));
   }
@@ -213,7 +214,7 @@ void printAdvice(const Advice& advice) {
   for (const Finding& finding : advice.findings) {
     if (finding.isOutsideSteps && !isOutside) {
       isOutside = true;
-      fmt::print("Outside the steps, once per run (setting up, winding down):\n\n");
+      fmt::print("Outside the steps, once per run (setting up, warm-up, winding down):\n\n");
     }
     printFinding(finding, ++number);
   }

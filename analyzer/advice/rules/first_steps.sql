@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- First steps counted as steady state
--- Warm-up steps (contexts, library loading, autotuning, allocator growth) that a mean over all steps would include, and that raise it by more than 5 %
+-- Warm-up steps (contexts, library loading, autotuning, allocator growth) of the whole run that a mean over all steps would include, and that raise it by more than 5 %
 -- threshold: 5 % of the mean
 -- remedy: Leave them out of every mean: the medians here do. Shorten them with CUDA_MODULE_LOADING=LAZY, saved autotuning
 --   results and a compile cache.
@@ -8,7 +8,7 @@ WITH steps AS (
   SELECT rank, pid, sum(warmup) AS warm, count(*) AS steps, sum(coalesce(span_ns, host_ns)) AS all_ns, median(CASE WHEN warmup = 0 THEN coalesce(span_ns, host_ns) END) AS median_ns,
          sum(CASE WHEN warmup = 1 THEN coalesce(span_ns, host_ns) END) AS warm_ns, min(CASE WHEN warmup = 1 THEN start_ns END) AS start_ns,
          max(CASE WHEN warmup = 1 THEN start_ns + span_ns END) AS end_ns
-  FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
+  FROM analysis_steps(:rank, :step, :range) GROUP BY rank, pid),
 mean AS (
   SELECT *, 1.0 * all_ns / steps AS mean_ns, 1.0 * (all_ns - warm_ns) / nullif(steps - warm, 0) AS steady_ns FROM steps)
 SELECT s.rank AS rank, s.pid AS pid,

@@ -7,7 +7,7 @@
 WITH scaler AS (
   SELECT rank, pid, max(count) AS skipped FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'summary') WHERE what = 'skipped steps' GROUP BY rank, pid),
 step AS (
-  SELECT rank, pid, count(DISTINCT step) AS steps, median(coalesce(host_ns, span_ns)) AS median_ns FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
+  SELECT rank, pid, count(DISTINCT step) AS steps, median(coalesce(host_ns, span_ns)) AS median_ns, min(warmup) AS is_warmup FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns) GROUP BY rank, pid),
 event AS (
   SELECT rank, pid, min(time_ns) AS first_ns, max(time_ns) AS last_ns FROM report_precision(:rank, :step, :range, :from_ns, :to_ns, 'time')
   WHERE what = 'skipped step' GROUP BY rank, pid)
@@ -17,7 +17,7 @@ SELECT c.rank AS rank, c.pid AS pid, printf('%d of %d steps were skipped by the 
        (SELECT 'range ' || r.id FROM main.process p JOIN main.range r ON r.process_id = p.id
         WHERE p.pid = c.pid AND p.rank IS c.rank AND r.start_ns = e.first_ns LIMIT 1) AS evidence, NULL AS cannot_say
 FROM scaler c JOIN step s ON s.pid = c.pid AND s.rank IS c.rank LEFT JOIN event e ON e.pid = c.pid AND e.rank IS c.rank
-WHERE c.skipped > 0.05 * s.steps
+WHERE c.skipped > 0.05 * s.steps AND NOT s.is_warmup -- the first steps find the scale
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither a loss scale nor skipped steps were recorded'
 WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what IN ('skipped steps', 'loss scale'));

@@ -341,6 +341,34 @@ TEST(Rules, WorkThatStartsLongAfterItsLaunchIsNotALateLaunch) {
               HasSubstr("the largest cause of its idle time: host synchronization"));
 }
 
+// A first step that waits for its host is set-up, not what every step does.
+TEST(Rules, WarmupStepsAreOutsideTheSteps) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    int64_t begin = 0;
+    for (int64_t step = 0; step < 12; ++step) {
+      const int64_t length = step == 0 ? 9 * kMs : kMs;
+      trace.addRange(host.rank.process, host.rank.thread, begin, length, "step");
+      host.launch(begin + kUs, begin + 5 * kUs, 100 * kUs);
+      const int64_t gap = step == 0 ? 8 * kMs : 0;
+      host.launch(begin + gap + 90 * kUs, begin + gap + 105 * kUs, 880 * kUs);
+      begin += length;
+    }
+  }
+  const Advice advice = adviceOn(file);
+  ASSERT_TRUE(advice.steps);
+  EXPECT_EQ(advice.steps->start, TimePoint(9 * kMs));
+  ASSERT_TRUE(findingOf(advice, "launch_bound"));
+  EXPECT_THAT(findingOf(advice, "first_steps")->finding, HasSubstr("1 of 12 steps"));
+  EXPECT_FALSE(findingOf(advice, "first_steps")->isOutsideSteps);
+  for (const Finding& one : advice.findings) {
+    if (one.rule == "launch_bound" && !one.isOutsideSteps) EXPECT_LT(one.gain->ns(), kMs);
+    if (one.rule == "launch_bound" && one.isOutsideSteps) EXPECT_GT(one.gain->ns(), 7 * kMs);
+  }
+}
+
 TEST(Rules, FirstSteps) {
   const TraceFile file;
   {
