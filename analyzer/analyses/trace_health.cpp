@@ -171,8 +171,9 @@ class HealthCheck {
       const Severity severity = diagnostic.severity == "error"     ? Severity::Error
                                 : diagnostic.severity == "warning" ? Severity::Warning
                                                                    : Severity::Info;
+      const char* unit = diagnostic.code == "rank_missing" ? "ranks" : "times";
       m_findings.push_back({diagnostic.process, "diagnostic", diagnostic.lane + "/" + diagnostic.code, severity,
-                            static_cast<double>(diagnostic.count), "times", diagnostic.message});
+                            static_cast<double>(diagnostic.count), unit, diagnostic.message});
     }
     return Unit{};
   }

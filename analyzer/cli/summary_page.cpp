@@ -72,7 +72,9 @@ void writeRemark(Page& page, const Trace& trace, const Remark& remark) {
   const Diagnostic& d = *remark.first;
   const std::string who = whoseOf(trace, remark.processes);
   std::string times;
-  if (remark.isAlike) {
+  if (d.code == "rank_missing") {  // counts ranks, not how often it was said
+    times = "";
+  } else if (remark.isAlike) {
     times = " (one of several alike)";
   } else if (remark.count > std::max<int64_t>(1, static_cast<int64_t>(remark.processes.size())) &&
              d.message.find(fmt::format("{} ", remark.count)) == std::string::npos) {
