@@ -2,6 +2,7 @@
 #include "analyzer/analyses/steps.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -11,6 +12,7 @@
 #include "analyzer/analyses/device_events.h"
 #include "analyzer/analyses/launches.h"
 #include "analyzer/analyses/period_steps.h"
+#include "analyzer/analyses/torch_ranges.h"
 
 namespace plumb {
 namespace {
@@ -27,10 +29,41 @@ struct StepWork {
 
 Duration median(std::vector<Duration> values) { return percentile(std::move(values), 0.5); }
 
+// 12 of "ProfilerStep#12" and "step 12".
+std::optional<int64_t> numberIn(std::string_view name) {
+  const std::string_view digits = name.substr(std::min(name.find_first_of("0123456789"), name.size()));
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+// Finds the step that follows another: of the same thread and kind (steps of two names may nest), and with the next
+// number where they bear one (a profiler that records now and then leaves steps out).
+class StepFollower {
+ public:
+  // Of ranges in order of start, at this place among the process's steps; none: the range is none of them.
+  void take(std::vector<Step>& steps, const Statement& row, std::optional<size_t> place) {
+    const std::string_view name = row.text(4);
+    auto& [before, beforeNumber] =
+        m_last[{row.id<ProcessId>(0), row.isNull(5) ? 0 : row.integer(5), std::string(placeName(name))}];
+    const std::optional<int64_t> number = numberIn(name);
+    const bool isNext = !number || !beforeNumber || *number == *beforeNumber + 1;
+    if (place && before && isNext) steps[*before].next = place;
+    before = place;
+    beforeNumber = number;
+  }
+
+ private:
+  std::map<std::tuple<ProcessId, int64_t, std::string>, std::pair<std::optional<size_t>, std::optional<int64_t>>>
+      m_last;
+};
+
 Result<std::vector<RankSteps>> loadStepRanges(Trace& trace) {
-  auto rows = trace.query("SELECT process_id, id, start_ns, duration_ns FROM steps ORDER BY process_id, start_ns, id");
+  auto rows = trace.query(
+      "SELECT process_id, id, start_ns, duration_ns, name, thread_id FROM steps ORDER BY process_id, start_ns, id");
   if (!rows.ok()) return rows.error();
   std::vector<RankSteps> result;
+  StepFollower follower;
   Statement& row = rows.value();
   while (row.next()) {
     const auto process = row.id<ProcessId>(0);
@@ -43,6 +76,7 @@ Result<std::vector<RankSteps>> loadStepRanges(Trace& trace) {
     RankSteps& steps = result.back();
     if (row.isNull(3) || !isUsableTime(row.integer(2), row.integer(3))) {
       ++steps.openCount;
+      follower.take(steps.steps, row, std::nullopt);
       continue;
     }
     Step step;
@@ -50,6 +84,7 @@ Result<std::vector<RankSteps>> loadStepRanges(Trace& trace) {
     step.range = row.id<RangeId>(1);
     step.host = intervalOf(row.integer(2), row.integer(3));
     steps.steps.push_back(step);
+    follower.take(steps.steps, row, steps.steps.size() - 1);
   }
   if (const Status status = row.status(); !status.ok()) return status.error();
   return result;
@@ -87,11 +122,30 @@ TimedSteps timedSteps(RankSteps& rank) {
 // How many of so many steps can be warm-up.
 size_t mostWarmup(size_t steps) { return steps < 3 ? 0 : steps / 2; }
 
+void addStartToStart(RankSteps& rank) {
+  for (Step& step : rank.steps) {
+    if (!step.next) continue;
+    const Step& next = rank.steps[*step.next];
+    if (rank.timesAreGpuSpans && (!step.gpu || !next.gpu)) continue;
+    const Duration time =
+        rank.timesAreGpuSpans ? next.gpu->window.start - step.gpu->window.start : next.host.start - step.host.start;
+    if (time.ns() > 0) step.startToStart = time;
+  }
+}
+
+// None of no times.
+std::optional<StepStatistics> statisticsOf(const std::vector<Duration>& times) {
+  if (times.empty()) return std::nullopt;
+  return StepStatistics{static_cast<int64_t>(times.size()), median(times), percentile(times, 0.1),
+                        percentile(times, 0.9)};
+}
+
 // Ranks go through a step together, so what is warm-up on one of them is so on all.
 void summarize(std::vector<RankSteps>& ranks) {
   std::map<StepSource, int64_t> behind;  // the number behind that of the last warm-up step of any rank
   for (RankSteps& rank : ranks) {
     rank.timesAreGpuSpans = std::ranges::any_of(rank.steps, [](const Step& step) { return step.gpu.has_value(); });
+    addStartToStart(rank);
     const TimedSteps timed = timedSteps(rank);
     const size_t warmup = countWarmup(timed.times);
     if (warmup > 0) behind[rank.source] = std::max(behind[rank.source], timed.steps[warmup - 1]->number + 1);
@@ -105,9 +159,12 @@ void summarize(std::vector<RankSteps>& ranks) {
     }
     rank.warmupCount = static_cast<int64_t>(warmup);
     times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(warmup));
-    if (times.empty()) continue;
-    rank.statistics = StepStatistics{static_cast<int64_t>(times.size()), median(times), percentile(times, 0.1),
-                                     percentile(times, 0.9)};
+    rank.statistics = statisticsOf(times);
+    std::vector<Duration> apart;
+    for (const Step* step : timed.steps) {
+      if (!step->isWarmup && step->startToStart) apart.push_back(*step->startToStart);
+    }
+    rank.startToStart = statisticsOf(apart);
   }
 }
 
@@ -174,6 +231,7 @@ Status addPeriods(Trace& trace, std::vector<RankSteps>& ranks, const std::vector
       step.host = repetition.host;
       step.gpu = breakDown(*activity, repetition.gpu);
       step.gpuEventCount = repetition.eventCount;
+      if (rank.steps.size() + 1 < period.steps.size()) step.next = rank.steps.size() + 1;
       rank.steps.push_back(step);
     }
     ranks.push_back(std::move(rank));

@@ -2,7 +2,8 @@
 // Training steps: time per step, and where it went. A step is a declared range (view `steps`), or in a process without
 // one a repetition of its kernels (period_steps.h). A declared step's GPU span is from the
 // first start to the last end of the GPU work whose launch call began inside the step's host range, on any thread of
-// the process; its breakdown is over that window.
+// the process; its breakdown is over that window. What lies between two spans (loading data) is in the time from start
+// to start.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -22,8 +23,12 @@ struct Step {
   RangeId range;                 // 0 of a repetition
   Interval host;                 // of a repetition: the launches
   std::optional<Breakdown> gpu;  // none: no GPU work is known to have been launched in it
-  int64_t gpuEventCount = 0;     // known to have been launched in it
-  int64_t gpuEventsWithin = 0;   // that start in its GPU span, wherever they were launched
+  // From the start of its GPU span to that of the next step's; of host ranges where no step has known GPU work. None:
+  // the next step is not known: there is none, or it bears not the next number.
+  std::optional<Duration> startToStart;
+  std::optional<size_t> next;   // where that step is among its process's
+  int64_t gpuEventCount = 0;    // known to have been launched in it
+  int64_t gpuEventsWithin = 0;  // that start in its GPU span, wherever they were launched
   bool isWarmup = false;
 };
 
@@ -43,6 +48,7 @@ struct RankSteps {
   int64_t openCount = 0;                     // step ranges that never ended: not in `steps`
   bool timesAreGpuSpans = false;             // false: statistics are of host ranges, because no step has known GPU work
   std::optional<StepStatistics> statistics;  // none: no steady step
+  std::optional<StepStatistics> startToStart;  // of the steady steps with a next one
 };
 
 // The rule by which the first steps are called warm-up, as a sentence for the user.

@@ -20,7 +20,8 @@ CellRow rowOf(const Trace& trace, const RankSteps& rank, const Step& step) {
               step.number,
               textCell(nameOf(rank.source)),
               int64_t{step.isWarmup},
-              rank.source == StepSource::Declared ? cell(step.host.length()) : Cell(nullptr)};
+              rank.source == StepSource::Declared ? cell(step.host.length()) : Cell(nullptr),
+              step.startToStart ? cell(*step.startToStart) : Cell(nullptr)};
   if (!step.gpu) return row;
   const Breakdown& b = *step.gpu;
   const double within = static_cast<double>(std::max<int64_t>(step.gpuEventsWithin, 1));
@@ -57,7 +58,8 @@ AnalysisRows stepRows(Trace& trace, const Filter& filter) {
 constexpr AnalysisTable kTables[] = {
     {"analysis_steps",
      "rank INTEGER, pid INTEGER, device INTEGER, step INTEGER, source TEXT, warmup INTEGER, host_ns INTEGER,"
-     " start_ns INTEGER, span_ns INTEGER, busy_ns INTEGER, compute_ns INTEGER, communication_ns INTEGER,"
+     " start_to_start_ns INTEGER, start_ns INTEGER, span_ns INTEGER, busy_ns INTEGER, compute_ns INTEGER, "
+     "communication_ns INTEGER,"
      " overlap_ns INTEGER, exposed_communication_ns INTEGER, memory_ns INTEGER, exposed_memory_ns INTEGER,"
      " idle_ns INTEGER, gpu_events INTEGER, coverage_pct REAL",
      stepRows},

@@ -80,6 +80,8 @@ void printComparison(const compare::Comparison& comparison, bool all) {
   fmt::print(
       "Times are means over the steady steps and ranks (summary and report steps have medians); the interval is\n"
       "Welch's for the change, 95 %, over steps. Steady: not warm-up, by the rule that summary prints.\n"
+      "From start to start: to the next step's first GPU work, so with what lies between, as loading data; step: its "
+      "GPU span,\nor without GPU work its range.\n"
       "It covers how steps differ within a run, not how one run differs from the next: for that record each "
       "several times.\n\n");
   using Align = TextTable::Align;

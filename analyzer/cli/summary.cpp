@@ -130,10 +130,10 @@ Status writeSteps(Page& page, Trace& trace) {
     return Unit{};
   }
   page.heading("Time per step");
-  TextTable times({"rank", "steps", "warm-up", "median", "p10", "p90", "of"},
-                  {kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
+  TextTable times({"rank", "steps", "warm-up", "median", "p10", "p90", "of", "start to start"},
+                  {kRight, kRight, kRight, kRight, kRight, kRight, kLeft, kRight});
   TextTable shares = shareTable();
-  bool anyGpu = false, anyHost = false, anyWarmup = false, anyPeriod = false;
+  bool anyGpu = false, anyHost = false, anyWarmup = false, anyPeriod = false, anyBetween = false;
   int64_t open = 0;
   for (const RankSteps& rank : ranks.value()) {
     const auto& statistics = rank.statistics;
@@ -144,7 +144,9 @@ Status writeSteps(Page& page, Trace& trace) {
                time(&StepStatistics::median), time(&StepStatistics::p10), time(&StepStatistics::p90),
                rank.source == StepSource::Period ? "repetition"
                : rank.timesAreGpuSpans           ? "GPU span"
-                                                 : "host range"});
+                                                 : "host range",
+               rank.startToStart ? formatDuration(rank.startToStart->median) : "-"});
+    anyBetween |= rank.startToStart.has_value();
     anyPeriod |= rank.source == StepSource::Period;
     anyHost |= !rank.timesAreGpuSpans;
     anyWarmup |= rank.warmupCount > 0;
@@ -159,6 +161,12 @@ Status writeSteps(Page& page, Trace& trace) {
     page.paragraph("Repetition: no steps were marked; these are the repetitions of the kernels on the busiest stream.");
   if (anyHost)
     page.paragraph("Host range: as marked by the program, because no GPU work is known to belong to these steps.");
+  if (anyBetween) {
+    page.paragraph(
+        "Start to start: the median time to the first work of the next step, so with what lies between them, as "
+        "loading "
+        "data.");
+  }
   page.paragraph("Median and percentiles are over the steady steps.");
   if (anyWarmup) page.paragraph(fmt::format("Warm-up: {}.", warmupRule()));
   if (open > 0)

@@ -96,6 +96,10 @@ std::string comparability(Trace& a, Trace& b, const RunSamples& left, const RunS
   return note;
 }
 
+std::string changeText(double ns) {
+  return std::abs(ns) < 1e6 ? fmt::format("{:+.1f} µs", ns / 1e3) : fmt::format("{:+.2f} ms", ns / 1e6);
+}
+
 }  // namespace
 
 Result<Comparison> compareRuns(Trace& a, Trace& b) {
@@ -116,11 +120,24 @@ Result<Comparison> compareRuns(Trace& a, Trace& b) {
         compareSeries(key.first, key.second, find(result.a, key), find(result.b, key), result.a, result.b));
   }
   std::ranges::stable_sort(result.rows, [](const Difference& x, const Difference& y) {
-    return std::tuple(orderOf(x.subject), -std::abs(x.change.value_or(0))) <
-           std::tuple(orderOf(y.subject), -std::abs(y.change.value_or(0)));
+    const auto key = [](const Difference& row) {
+      return std::tuple(orderOf(row.subject), row.subject == Subject::Step && row.name != kStartToStart,
+                        -std::abs(row.change.value_or(0)));
+    };
+    return key(x) < key(y);
   });
   result.note = comparability(a, b, result.a, result.b);
   return result;
+}
+
+StepTimes stepTimes(const Comparison& comparison) {
+  StepTimes times;
+  for (const Difference& row : comparison.rows) {
+    if (row.subject != Subject::Step) continue;
+    if (row.name == kGpuSpan) times.span = &row;
+    if (row.name == kStartToStart && row.low) times.startToStart = &row;
+  }
+  return times;
 }
 
 std::string verdictSentence(const Comparison& comparison) {
@@ -128,18 +145,22 @@ std::string verdictSentence(const Comparison& comparison) {
     const char* who = comparison.a.hasSteps ? "B has" : comparison.b.hasSteps ? "A has" : "the runs have";
     return fmt::format("Cannot say which is faster, because {} no steps: without them a run is one observation.", who);
   }
-  const auto step = std::ranges::find(comparison.rows, Subject::Step, &Difference::subject);
-  if (step == comparison.rows.end()) return "Cannot say which is faster, because no time per step is known.";
-  const auto text = [](double ns) {
-    return std::abs(ns) < 1e6 ? fmt::format("{:+.1f} µs", ns / 1e3) : fmt::format("{:+.2f} ms", ns / 1e6);
-  };
+  const auto [between, span] = stepTimes(comparison);
+  const Difference* step = between ? between : span;
+  if (!step) return "Cannot say which is faster, because no time per step is known.";
   const std::string percent = step->changePct ? fmt::format("{:+.1f} %", *step->changePct) : "?";
   if (!step->low) {
-    return fmt::format("Cannot say which is faster: {} ({} per step); {}.", percent, text(*step->change),
+    return fmt::format("Cannot say which is faster: {} ({} per step); {}.", percent, changeText(*step->change),
                        step->verdict.starts_with("cannot say, because ") ? step->verdict.substr(20) : step->verdict);
   }
-  const std::string numbers = fmt::format("{} per step ({}, 95 % interval {} … {})", percent, text(*step->change),
-                                          text(*step->low), text(*step->high));
+  std::string numbers =
+      fmt::format("{} per step{} ({}, 95 % interval {} … {})", percent, between ? " from start to start" : "",
+                  changeText(*step->change), changeText(*step->low), changeText(*step->high));
+  if (between && span && span->change) {
+    numbers += fmt::format(
+        "; its {}: {} ({}), {}", comparison.a.hasGpuSpans && comparison.b.hasGpuSpans ? "GPU span" : "own length",
+        span->changePct ? fmt::format("{:+.1f} %", *span->changePct) : "?", changeText(*span->change), span->verdict);
+  }
   if (step->verdict == "slower" || step->verdict == "faster") {
     return fmt::format("B is {}: {}.", step->verdict, numbers);
   }

@@ -32,8 +32,16 @@ struct Comparison {
 
 [[nodiscard]] Result<Comparison> compareRuns(Trace& a, Trace& b);
 
-// What came out, in a sentence: "B is slower: +3.2 % per step (+1.20 ms, 95 % interval +0.90 ms … +1.50 ms).", or that
-// no difference is shown, or why nothing can be said.
+// The rows on the time per step; null: not known. From start to start, which is what a user waits for, comes first
+// where both runs have enough of it.
+struct StepTimes {
+  const Difference *startToStart = nullptr, *span = nullptr;
+};
+[[nodiscard]] StepTimes stepTimes(const Comparison& comparison);
+
+// What came out, in a sentence: "B is slower: +3.2 % per step from start to start (+1.20 ms, 95 % interval +0.90 ms …
+// +1.50 ms); its GPU span: +0.1 % (+30.0 µs), no difference shown.", or that no difference is shown, or why nothing can
+// be said.
 [[nodiscard]] std::string verdictSentence(const Comparison& comparison);
 
 }  // namespace plumb::compare

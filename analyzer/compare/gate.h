@@ -5,10 +5,12 @@
 //          a statement, `-- check: NAME`, names it.
 //   .yaml  rules:
 //            - name: step time
-//              value: SELECT median(span_ns) FROM report_steps WHERE warmup = 0
+//              value: SELECT median(start_to_start_ns) FROM analysis_steps WHERE warmup = 0
 //              max: 120ms            # min, max, equals; numbers, durations (ns us ms s) or sizes (KiB MiB GiB)
 //            - name: not slower than the baseline
-//              max_slowdown_pct: 3   # step time against --baseline; fails only when the whole 95 % interval lies above
+//              max_slowdown_pct: 3   # step time against --baseline; fails only when the whole 95 % interval lies
+//              above.
+//                                    # From start to start; where that leaves it open, or is not known, the GPU span
 //            - name: memory
 //              when: SELECT count(*) FROM allocations   # 0 or NULL: the rule does not apply to this run
 //              value: …

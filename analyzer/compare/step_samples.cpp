@@ -43,6 +43,13 @@ struct ProcessSteps {
   }
 };
 
+// Of one step over the ranks.
+struct SampleMean {
+  double sum = 0;
+  int64_t count = 0;
+  void add(double value) { sum += value, ++count; }
+};
+
 class Sampler {
  public:
   explicit Sampler(Trace& trace) : m_trace(trace) {}
@@ -74,16 +81,21 @@ Status Sampler::loadSteps() {
   auto found = findSteps(m_trace);
   if (!found.ok()) return found.error();
   std::vector<double> times;
+  std::vector<SampleMean> apart;
   for (const RankSteps& rank : found.value()) {
     ProcessSteps own;
     std::vector<double> lengths;
     for (const Step& step : rank.steps) {
       if (step.isWarmup || (rank.timesAreGpuSpans && !step.gpu)) continue;
       own.windows.push_back({step.host, step.gpu ? std::optional(step.gpu->window) : std::nullopt, step.gpu});
+      const size_t place = lengths.size();
+      if (apart.size() <= place) apart.resize(place + 1);
+      if (step.startToStart) apart[place].add(static_cast<double>(step.startToStart->ns()));
       lengths.push_back(static_cast<double>((step.gpu ? step.gpu->span : step.host.length()).ns()));
     }
     if (own.windows.empty()) continue;
     ++m_result.ranks;
+    m_result.hasGpuSpans |= rank.timesAreGpuSpans;
     times.resize(std::max(times.size(), lengths.size()), 0);
     for (size_t i = 0; i < lengths.size(); ++i) times[i] += lengths[i];
     const auto count = static_cast<int64_t>(own.windows.size());
@@ -92,11 +104,17 @@ Status Sampler::loadSteps() {
   }
   m_result.hasSteps = m_result.steps > 0;
   if (m_result.hasSteps) {
-    Series& series = m_result.series[{Subject::Step, "step"}];
+    Series& series = m_result.series[{Subject::Step, kGpuSpan}];
     for (int64_t i = 0; i < m_result.steps; ++i) {
       series.values.push_back(times[static_cast<size_t>(i)] / static_cast<double>(m_result.ranks));
     }
     series.calls = 1;
+    Series between;
+    between.calls = 1;
+    for (const SampleMean& mean : apart) {
+      if (mean.count == m_result.ranks) between.values.push_back(mean.sum / static_cast<double>(mean.count));
+    }
+    if (!between.values.empty()) m_result.series[{Subject::Step, kStartToStart}] = std::move(between);
     return Unit{};
   }
   const Interval always{TimePoint(-kLargestTimeNs), TimePoint(kLargestTimeNs)};

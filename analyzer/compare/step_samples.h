@@ -18,6 +18,11 @@ enum class Subject : uint8_t { Step, Breakdown, Kernel, Operator, Range, Collect
 [[nodiscard]] const char* nameOf(Subject subject);  // "step" "GPU time" "kernel" "memory peak" …
 [[nodiscard]] bool isBytes(Subject subject);        // of memory; else a time
 
+// The two times of Subject::Step (analyses/steps.h): from its start to that of the next one, which is what a user waits
+// for, where all ranks have that; and its GPU span (without known GPU work its host range).
+inline constexpr const char* kStartToStart = "step, from start to start";
+inline constexpr const char* kGpuSpan = "step";
+
 struct Series {
   std::vector<double> values;  // per steady step, the mean over ranks: ns, or bytes of memory
   double calls = 0;            // per step and rank
@@ -25,8 +30,9 @@ struct Series {
 
 struct RunSamples {
   std::string path, command;
-  int64_t steps = 0;      // steady ones; the least of any rank; 1 without steps
-  bool hasSteps = false;  // false: the whole trace is the one observation
+  int64_t steps = 0;         // steady ones; the least of any rank; 1 without steps
+  bool hasGpuSpans = false;  // kGpuSpan is that of any rank; false: of the host's ranges
+  bool hasSteps = false;     // false: the whole trace is the one observation
   int64_t ranks = 0;
   std::map<std::pair<Subject, std::string>, Series> series;
 };

@@ -10,6 +10,7 @@
 -- source: declared (a range called step, ProfilerStep#N or step N), or period: nothing was declared, and the steps are the repetitions of the kernels on the busiest stream
 -- warmup: 1: differs from the steady steps, left out of the statistics
 -- host_ns (ns): duration of the declared range on the host; empty for a period
+-- start_to_start_ns (ns): from start_ns to that of the next step (of the ranges where no step has known GPU work), so with what lies between their spans, as loading data; empty: no next step is known
 -- start_ns (ns): first start of the GPU work launched in the step
 -- span_ns (ns): from there to its last end; empty: no GPU work is known to have been launched in it
 -- busy_ns (ns): union of all GPU work in the span
@@ -22,14 +23,14 @@
 -- steps: how many the row is about
 WITH found AS MATERIALIZED (SELECT * FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns)),
 wanted(statistic, place, p) AS (VALUES ('median', 1, 50), ('p10', 2, 10), ('p90', 3, 90))
-SELECT rank, pid, step, statistic, source, warmup, host_ns, start_ns, span_ns, busy_ns, compute_ns, communication_ns,
+SELECT rank, pid, step, statistic, source, warmup, host_ns, start_to_start_ns, start_ns, span_ns, busy_ns, compute_ns, communication_ns,
        exposed_communication_ns, exposed_memory_ns, idle_ns, coverage_pct, steps
 FROM (
-  SELECT rank, pid, step, 'step' AS statistic, 0 AS place, source, warmup, host_ns, start_ns, span_ns, busy_ns, compute_ns, communication_ns,
+  SELECT rank, pid, step, 'step' AS statistic, 0 AS place, source, warmup, host_ns, start_to_start_ns, start_ns, span_ns, busy_ns, compute_ns, communication_ns,
          exposed_communication_ns, exposed_memory_ns, idle_ns, coverage_pct, 1 AS steps
   FROM found
   UNION ALL
-  SELECT rank, pid, NULL, statistic, place, source, 0, CAST(percentile(host_ns, p) AS INTEGER), NULL, CAST(percentile(span_ns, p) AS INTEGER),
+  SELECT rank, pid, NULL, statistic, place, source, 0, CAST(percentile(host_ns, p) AS INTEGER), CAST(percentile(start_to_start_ns, p) AS INTEGER), NULL, CAST(percentile(span_ns, p) AS INTEGER),
          CAST(percentile(busy_ns, p) AS INTEGER), CAST(percentile(compute_ns, p) AS INTEGER),
          CAST(percentile(communication_ns, p) AS INTEGER), CAST(percentile(exposed_communication_ns, p) AS INTEGER),
          CAST(percentile(exposed_memory_ns, p) AS INTEGER), CAST(percentile(idle_ns, p) AS INTEGER), percentile(coverage_pct, p), count(*)

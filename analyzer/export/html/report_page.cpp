@@ -158,20 +158,32 @@ void Page::head() {
   if (!info.complete) note("The recording is not complete: it is still going on, or its recorder was killed.");
 }
 
-// One sentence on the steady steps of all ranks.
+// On the steady steps of all ranks.
 void Page::steps() {
   auto rows = m_trace.query(
       "SELECT count(*), median(time_ns), percentile(time_ns, 10), percentile(time_ns, 90),"
-      " (SELECT count(*) FROM analysis_steps WHERE warmup = 1)"
-      " FROM (SELECT coalesce(span_ns, host_ns) AS time_ns FROM analysis_steps WHERE warmup = 0)");
+      " (SELECT count(*) FROM analysis_steps WHERE warmup = 1), median(start_to_start_ns),"
+      " percentile(start_to_start_ns, 10), percentile(start_to_start_ns, 90), count(start_to_start_ns), count(span_ns)"
+      " FROM (SELECT coalesce(span_ns, host_ns) AS time_ns, start_to_start_ns, span_ns FROM analysis_steps"
+      " WHERE warmup = 0)");
   if (!rows.ok() || !rows.value().next() || rows.value().integer(0) == 0)
     return note("The run has no training steps that are declared or that repeat.");
   const Statement& row = rows.value();
-  m_out.write(fmt::format(
-      "<p>A training step takes <b>{}</b> (median of {} steady steps, all ranks; one in ten takes less than "
-      "{}, one in ten more than {}). {} warm-up step{} left out.</p>\n",
-      html(cli::formatDuration(row.real(1))), row.integer(0), html(cli::formatDuration(row.real(2))),
-      html(cli::formatDuration(row.real(3))), row.integer(4), row.integer(4) == 1 ? " is" : "s are"));
+  const auto time = [&](int column) { return html(cli::formatDuration(row.real(column))); };
+  const auto spread = [&](int median, int64_t count) {
+    return fmt::format("(median of {} steady steps, all ranks; one in ten takes less than {}, one in ten more than {})",
+                       count, time(median + 1), time(median + 2));
+  };
+  const bool isApart = row.integer(8) > 0;
+  m_out.write(fmt::format("<p>A training step takes <b>{}</b>{} {}. ", time(isApart ? 5 : 1),
+                          isApart ? " from its start to that of the next one" : "",
+                          isApart ? spread(5, row.integer(8)) : spread(1, row.integer(0))));
+  if (isApart) {
+    m_out.write(fmt::format("{} takes {} {}; what lies between two steps, as loading data, is not in that. ",
+                            row.integer(9) > 0 ? "Its own work on the GPU, from first to last," : "Its own range",
+                            time(1), spread(1, row.integer(0))));
+  }
+  m_out.write(fmt::format("{} warm-up step{} left out.</p>\n", row.integer(4), row.integer(4) == 1 ? " is" : "s are"));
 }
 
 // The first screen: how long a step takes, where the time went, and the most that could be gained.
@@ -214,8 +226,10 @@ void Page::advice() {
         html(finding.remedy)));
   }
   if (!found.value().small.empty()) {
-    note(fmt::format("{} findings with gains of less than {} are left out.", found.value().small.size(),
-                     cli::formatDuration(found.value().smallBelow)));
+    const size_t count = found.value().small.size();
+    const std::string least = cli::formatDuration(found.value().smallBelow);
+    note(count == 1 ? fmt::format("1 finding with a gain of less than {} is left out.", least)
+                    : fmt::format("{} findings with gains of less than {} are left out.", count, least));
   }
   std::string missing;
   for (const Abstention& abstention : found.value().abstentions) {
@@ -302,7 +316,8 @@ Status Page::write() {
   overview();
   timeline();
   advice();
-  report({"steps", "", 30});
+  report({"steps", "summary", 96});  // apart: a long list of steps would cut it off
+  report({"steps", "step", 30}, true);
   memory();
   roofline();
   for (const Section& section : kOtherSections) report(section);

@@ -57,6 +57,11 @@ bool isYesOrNo(const ReportColumn& column) {
   return column.description.starts_with("1: ") || column.name.starts_with("is_");
 }
 
+// A number that names something and counts nothing.
+bool isName(const ReportColumn& column) {
+  return column.name == "pid" || column.name == "tid" || column.name == "id" || column.name.ends_with("_id");
+}
+
 struct Cell {
   std::string text, exact;  // exact: "" where the text is
 };
@@ -72,6 +77,7 @@ Cell numberCell(const Statement& row, int index, const ReportColumn& column) {
   if (column.unit == "bytes/s") return with(cli::formatPerSecond(value, "B"));
   if (column.unit == "FLOP/s") return with(cli::formatPerSecond(value, "FLOP"));
   if (isInteger && isYesOrNo(column)) return {row.integer(index) != 0 ? "yes" : "no", {}};
+  if (isInteger && isName(column)) return {exact, {}};
   if (isInteger) return {cli::formatCount(row.integer(index)), {}};
   return {fmt::format("{:.4g}", value), exact};
 }

@@ -74,6 +74,46 @@ TEST(Steps, TheGpuSpanFollowsTheLaunches) {
   EXPECT_EQ(ranks[0].statistics->median, Duration(300));
 }
 
+// A device that waits between steps, for data, is in no span.
+TEST(Steps, FromStartToStartCoversWhatLiesBetweenTheSpans) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (int64_t i = 0; i < 4; ++i) addStep(trace, rank, i * 1000, 1000, i * 1000 + 600, 100);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const RankSteps rank = valueOf(findSteps(trace)).at(0);
+  EXPECT_EQ(rank.statistics->median, Duration(100));
+  ASSERT_TRUE(rank.startToStart);
+  EXPECT_EQ(rank.startToStart->count, 3) << "what follows the last one is not known";
+  EXPECT_EQ(rank.startToStart->median, Duration(1000));
+  EXPECT_EQ(rank.steps[0].startToStart, Duration(1000));
+  EXPECT_FALSE(rank.steps[3].startToStart);
+}
+
+// A profiler that records now and then, and a program that names each iteration itself.
+TEST(Steps, FromStartToStartIsToTheStepWithTheNextNumberOfTheSameKind) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    int64_t begin = 0;
+    for (const char* name : {"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#90", "ProfilerStep#91"}) {
+      trace.addRange(rank.process, rank.thread, begin, 100, name);
+      trace.addRange(rank.process, rank.thread, begin + 10, 50, "step");
+      begin += std::string_view(name).ends_with("#2") ? 9000 : 120;
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const RankSteps rank = valueOf(findSteps(trace)).at(0);
+  ASSERT_EQ(rank.steps.size(), 8u);
+  EXPECT_EQ(rank.steps[0].startToStart, Duration(120));
+  EXPECT_EQ(rank.steps[1].startToStart, Duration(120)) << "of the inner ones";
+  EXPECT_FALSE(rank.steps[2].startToStart) << "the next one is number 3";
+  EXPECT_EQ(rank.steps[4].startToStart, Duration(120));
+}
+
 TEST(Steps, WarmupIsLeftOutOfTheStatistics) {
   const TraceFile file;
   {

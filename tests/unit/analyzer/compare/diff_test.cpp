@@ -40,6 +40,7 @@ struct RunSpec {
   bool hasSteps = true;
   int64_t peakBytes = 1000;
   int64_t secondUs = 10;
+  int64_t loadUs = 0;  // at the beginning of each step, before its work
 };
 
 Trace makeRun(const File& file, const RunSpec& spec) {
@@ -52,7 +53,8 @@ Trace makeRun(const File& file, const RunSpec& spec) {
       int64_t begin = 0;
       for (const int64_t us : spec.gemmUs) {
         const int64_t length = us * kUs + 20 * kUs + spec.secondUs * kUs;
-        if (spec.hasSteps) trace.addRange(rank.process, rank.thread, begin, length, "step");
+        if (spec.hasSteps) trace.addRange(rank.process, rank.thread, begin, spec.loadUs * kUs + length, "step");
+        begin += spec.loadUs * kUs;
         const auto launch = [&](int64_t start, int64_t duration, const std::string& name) {
           const int64_t correlation = trace.newCorrelation();
           trace.addApiCall(rank.process, rank.thread, start - kUs, kUs / 2, "cudaLaunchKernel", correlation);
@@ -111,11 +113,29 @@ TEST(CompareRuns, OfASlowerVariantSaysWhatIsSlowerAndByHowMuch) {
 TEST(CompareRuns, TheVerdictIsASentence) {
   const std::vector<int64_t> a = {100, 103, 98, 101, 99, 102};
   EXPECT_THAT(verdictSentence(compare({a}, {{121, 119, 120, 122, 118, 123}})),
-              testing::StartsWith("B is slower: +19.9 % per step (+20.0 µs, 95 % interval "));
+              testing::StartsWith("B is slower: +15.2 % per step from start to start (+19.8 µs, 95 % interval "));
   EXPECT_THAT(verdictSentence(compare({a}, {{101, 99, 100, 102, 98, 103}})),
               testing::StartsWith("No difference in the time per step is shown, because the interval spans zero: "));
   EXPECT_THAT(verdictSentence(compare({{100}}, {{300}})), testing::EndsWith("are too few (3 are needed)."));
   EXPECT_THAT(verdictSentence(compare({a, 1, "", false}, {a})), HasSubstr("because A has no steps"));
+}
+
+// Loading data lies between the spans of the device's work: a user waits for it all the same.
+TEST(CompareRuns, SlowerLoadingIsSlowerThoughTheSpanIsTheSame) {
+  const std::vector<int64_t> gemm = {100, 103, 98, 101, 99, 102};
+  const Comparison comparison = compare({gemm}, {gemm, 1, "", true, 1000, 10, 60});
+  EXPECT_EQ(comparison.rows.front().name, kStartToStart);
+  EXPECT_EQ(comparison.rows.front().verdict, "slower");
+  EXPECT_DOUBLE_EQ(*comparison.rows.front().change, 60.0 * kUs);
+  EXPECT_EQ(rowOf(comparison, Subject::Step, kGpuSpan).verdict, "no difference shown");
+  EXPECT_THAT(verdictSentence(comparison), testing::StartsWith("B is slower: +46.1 % per step from start to start "));
+  EXPECT_THAT(verdictSentence(comparison), testing::EndsWith("; its GPU span: +0.0 % (+0.0 µs), no difference shown."));
+}
+
+// Of three steps there are two times to the next one.
+TEST(CompareRuns, OfThreeStepsTheSpanDecides) {
+  EXPECT_THAT(verdictSentence(compare({{100, 101, 99}}, {{200, 201, 199}})),
+              testing::StartsWith("B is slower: +100.0 % per step (+100.0 µs, 95 % interval "));
 }
 
 TEST(CompareRuns, TheOtherWayRoundIsFaster) {
@@ -189,7 +209,7 @@ TEST(CompareRuns, SaysWhereTheGpuTimeOfAStepWent) {
   EXPECT_EQ(exposed.verdict, "no difference shown");
   EXPECT_DOUBLE_EQ(*rowOf(comparison, Subject::Breakdown, "idle").a, 3.0 * kUs);
   EXPECT_DOUBLE_EQ(*rowOf(comparison, Subject::Breakdown, "communication behind compute (overlap)").b, 0);
-  EXPECT_EQ(comparison.rows[1].subject, Subject::Breakdown);
+  EXPECT_EQ(comparison.rows[2].subject, Subject::Breakdown);
 }
 
 TEST(CompareRuns, WithoutStepsHasNoGpuTimePerStep) {

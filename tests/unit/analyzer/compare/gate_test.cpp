@@ -241,6 +241,36 @@ TEST_F(Gate, SlowdownAgainstABaseline) {
   EXPECT_THAT(result.detail, HasSubstr("allowed +3.00 %"));
 }
 
+// Steps whose work takes 100 µs each, after so long a wait for data.
+Trace loadingRun(const std::string& path, int64_t loadUs) {
+  {
+    test::TraceBuilder trace(path);
+    const test::OneRank rank(trace);
+    int64_t begin = 0;
+    for (int64_t step = 0; step < 6; ++step) {
+      const int64_t length = (loadUs + 200 + step % 2) * 1000, launch = begin + loadUs * 1000;
+      const int64_t correlation = trace.newCorrelation();
+      trace.addRange(rank.process, rank.thread, begin, length, "step");
+      trace.addApiCall(rank.process, rank.thread, launch, 500, "cudaLaunchKernel", correlation);
+      trace.addKernel(rank.work(launch + 1000, 100'000, correlation), "gemm");
+      begin += length;
+    }
+  }
+  return valueOf(Trace::open(path));
+}
+
+TEST_F(Gate, SlowerLoadingIsASlowdown) {
+  const std::string path = m_file.path() + ".before";
+  Trace before = loadingRun(path, 50);
+  std::remove(path.c_str());
+  m_trace.emplace(loadingRun(m_file.path(), 100));
+  const GateResult result = only("rules:\n  - {name: no slower, max_slowdown_pct: 3}\n", &before);
+  EXPECT_FALSE(result.passed);
+  EXPECT_THAT(result.detail, HasSubstr("step time from start to start +19."));
+  EXPECT_THAT(result.detail, HasSubstr("its span +0.00 %"));
+  EXPECT_TRUE(only("rules:\n  - {name: no slower, max_slowdown_pct: 30}\n", &before).passed);
+}
+
 TEST(Quantity, HasAUnit) {
   EXPECT_EQ(parseQuantity("3"), 3);
   EXPECT_EQ(parseQuantity("1.5ms"), 1.5e6);

@@ -125,6 +125,31 @@ TEST(ReportPage, HasHeadingsInWordsAndExactValuesUnderThePointer) {
     EXPECT_THAT(page, Not(HasSubstr(raw)));
 }
 
+// The medians come before a list that may be cut; a process's id is a name, not an amount.
+TEST(ReportPage, OfManyStepsHasTheirMediansAndTheTimeToTheNextOne) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    const int64_t other = trace.addProcess({.pid = 2455477}), device = trace.addDevice(other);
+    trace.addKernel({other, device, trace.addStream(other, device, 7), 0, 10'000'000}, "gemm");
+    for (int64_t step = 0; step < 40; ++step) {
+      const int64_t begin = step * 5'000'000, correlation = trace.newCorrelation();
+      trace.addRange(rank.process, rank.thread, begin, 5'000'000, "step");
+      trace.addApiCall(rank.process, rank.thread, begin + 3'000'000, 1000, "cudaLaunchKernel", correlation);
+      trace.addKernel(rank.work(begin + 3'500'000, 1'000'000, correlation), "gemm");
+    }
+  }
+  const std::string page = pageOf(file.path());
+  EXPECT_THAT(page, HasSubstr("A training step takes <b>5.00 ms</b> from its start to that of the next one "
+                              "(median of 39 steady steps"));
+  EXPECT_THAT(page, HasSubstr("Its own work on the GPU, from first to last, takes 1.00 ms (median of 40 steady steps"));
+  EXPECT_THAT(page, HasSubstr(">2455477</td>"));
+  EXPECT_THAT(page, Not(HasSubstr("2,455,477")));
+  for (const char* statistic : {">median</td>", ">p10</td>", ">p90</td>"}) EXPECT_THAT(page, HasSubstr(statistic));
+  EXPECT_THAT(page, HasSubstr("and 10 more rows: plumb report steps FILE"));
+}
+
 TEST(ReportPage, NamesWhatTheTraceHasNothingOf) {
   const TraceFile file;
   {
