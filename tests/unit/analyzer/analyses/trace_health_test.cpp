@@ -46,6 +46,19 @@ TEST(Health, OfOneHostSaysNothingOfClocks) {
   EXPECT_EQ(find(valueOf(checkHealth(trace, {})), "clocks"), nullptr);
 }
 
+TEST(Health, OfMissingRanksTheNumberIsOfRanks) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addDiagnostic(std::nullopt, "warning", "import", "rank_missing", 126, "2 of the run's 128 ranks are here.");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto findings = valueOf(checkHealth(trace, {}));
+  EXPECT_EQ(find(findings, "diagnostic")->value, 126);
+  EXPECT_EQ(find(findings, "diagnostic")->unit, "ranks");
+}
+
 TEST(Health, OfABadRecordingComesWorstFirst) {
   const TraceFile file;
   {
