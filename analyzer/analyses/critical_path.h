@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The critical path of a run over all its ranks: the chain of work and waits that the run's end depended on, from its
 // first event to its last. Activities and what they begin after:
-//   host   each CUDA call of a thread, and the code between two calls; after what the thread did before. A call that only
-//          asks (cudaEventQuery, cudaStreamQuery …) is none: a thread that polls does no work and does not end the run
+//   host   each CUDA call of a thread, and the code between two calls; after what the thread did before. Calls that
+//   only ask (cudaEventQuery, cudaStreamQuery …) are none: a thread that polls does no work and does not end the run
 //   wait   a blocking call, or one that returned after its copy of pageable memory had ended, returns after the work
 //   that it
 //          waits for: of a copy its own, of a wait for a stream the work
@@ -17,7 +17,7 @@
 // How threads wait for each other is not recorded; it is inferred: what a thread with a framework's operators did after
 // a long pause (200 us without operators and CUDA calls; the longest between two calls) began after the last call of
 // another thread of the process that ended in the later half of that pause, or for the first call of a thread at any
-// time before. Every other pause counts as host code of its thread, without a name where nothing was recorded around it.
+// time before. Other pauses count as host code of their thread, without a name where nothing was recorded around them.
 // Each moment of the path belongs to one category; they add up to the whole time. Time from a cause's end to its
 // effect's start is launch when the effect is GPU work, else host.
 #pragma once
