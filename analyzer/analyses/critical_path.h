@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The critical path of a run over all its ranks: the chain of work and waits that the run's end depended on, from its
 // first event to its last. Activities and what they begin after:
-//   host   each CUDA call of a thread, and the code between two calls; after what the thread did before
+//   host   each CUDA call of a thread, and the code between two calls; after what the thread did before. Calls that
+//   only ask (cudaEventQuery, cudaStreamQuery …) are none: a thread that polls does no work and does not end the run
 //   wait   a blocking call, or one that returned after its copy of pageable memory had ended, returns after the work
 //   that it
 //          waits for: of a copy its own, of a wait for a stream the work
@@ -12,8 +13,11 @@
 //          records, work that was launched long before (20 us) and does not follow on its stream begins after the work
 //          of the device that ended just before it
 //   collective  its kernels begin as other work does, and finish after the last rank's kernel has begun
-// What the recording contradicts (a cause that ends after its effect begins) is left out. Nothing is known of how
-// threads wait for each other, so a thread's pause counts as host code of that thread.
+// What the recording contradicts (a cause that ends after its effect begins) is left out.
+// How threads wait for each other is not recorded; it is inferred: what a thread with a framework's operators did after
+// a long pause (200 us without operators and CUDA calls; the longest between two calls) began after the last call of
+// another thread of the process that ended in the later half of that pause, or for the first call of a thread at any
+// time before. Other pauses count as host code of their thread, without a name where nothing was recorded around them.
 // Each moment of the path belongs to one category; they add up to the whole time. Time from a cause's end to its
 // effect's start is launch when the effect is GPU work, else host.
 #pragma once

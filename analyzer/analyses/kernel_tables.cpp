@@ -250,7 +250,7 @@ AnalysisRows precisionRows(Trace& trace, const Filter& filter) {
     };
     for (const MatrixProducts& products : process.products) {
       add("matrix product", products.dtype, products.source, products.count, products.flops, products.gpuTime, {}, {},
-          nullptr, products.flops ? "" : "cannot say how many FLOPs, because the shapes are not recorded");
+          nullptr, products.flops ? "" : "cannot say how many FLOPs, because their shapes do not tell");
       if (!products.longest) continue;
       CellRow& row = rows.back();
       row[12] = *products.longest;

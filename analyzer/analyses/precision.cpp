@@ -15,19 +15,12 @@
 #include "analyzer/analyses/host_forest.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/operator_times.h"
+#include "analyzer/analyses/operator_work.h"
 #include "analyzer/analyses/range_times.h"
 #include "analyzer/analyses/work_filter.h"
 
 namespace plumb {
 namespace {
-
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
-}
-
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 // [[64, 3], [], [3]] as lists of numbers; an element that is no list of numbers is empty.
 std::vector<std::vector<int64_t>> shapesOf(std::string_view json) {
@@ -62,6 +55,7 @@ std::vector<std::string_view> textsOf(std::string_view json) {
 struct Argument {
   std::vector<std::vector<int64_t>> shapes;
   std::vector<std::string_view> types;
+  StringId dimsText, typesText, valuesText;
 };
 
 double elementsOf(const std::vector<int64_t>& shape) {
@@ -80,6 +74,15 @@ std::optional<double> flopsOf(std::string_view name, const Argument& argument) {
   return 2 * elementsOf(a) * static_cast<double>(b.back());
 }
 
+// Of them the innermost one counts, which launches the kernels: torch nests them.
+bool isConvolution(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kNames = {"aten::convolution", "aten::_convolution",
+                                                             "aten::convolution_backward", "aten::_slow_conv2d_forward",
+                                                             "aten::_slow_conv2d_backward"};
+  return std::ranges::count(kNames, name) > 0 || name.starts_with("aten::cudnn_convolution") ||
+         name.starts_with("aten::miopen_convolution");
+}
+
 bool isProduct(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {"aten::mm",  "aten::addmm",   "aten::addmm_",
                                                              "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"};
@@ -88,10 +91,23 @@ bool isProduct(std::string_view name) {
 
 enum class Origin : uint8_t { None, Product, Conversion };
 
-// What one operator, range or library call is to this analysis, and the row that it counts for.
+// What one operator or range is to this analysis, and the call or row that its work counts for.
 struct Role {
   Origin origin = Origin::None;
   int64_t row = -1;
+};
+
+// A framework's product, until its kernels are known.
+struct ProductCall {
+  ProcessId process;
+  ThreadId thread;
+  Interval time;
+  bool isConvolution = false;
+  std::string_view format;  // of its operands; "": not told
+  std::optional<double> flops;
+  MatrixProducts work;            // its GPU time and longest kernel
+  std::string_view kernelFormat;  // that the longest kernel tells whose name tells one
+  Duration kernelTime;
 };
 
 class PrecisionAnalysis {
@@ -102,6 +118,7 @@ class PrecisionAnalysis {
     if (Status done = loadAutocast(); !done.ok()) return done;
     if (Status done = loadOperators(); !done.ok()) return done;
     if (Status done = loadWork(); !done.ok()) return done;
+    if (Status done = addProducts(); !done.ok()) return done;
     if (Status done = loadScales(); !done.ok()) return done;
     return loadSkips();
   }
@@ -184,18 +201,24 @@ class PrecisionAnalysis {
     m_roles.resize(m_operators.calls().size());
     if (Status done = loadLibraryCalls(); !done.ok()) return done;
     if (Status done = loadArguments(); !done.ok()) return done;
-    std::unordered_map<StringId, int> kinds;  // 1: product, 2: copies, 3: a range called cast
+    enum class Kind : uint8_t { Other, Product, Convolution, Copy, Cast };
+    std::unordered_map<StringId, Kind> kinds;
+    const auto kindOf = [](std::string_view name) {
+      if (isProduct(name)) return Kind::Product;
+      if (isConvolution(name)) return Kind::Convolution;
+      return name == "aten::copy_" ? Kind::Copy : name == "cast" ? Kind::Cast : Kind::Other;
+    };
     for (size_t i = 0; i < m_operators.calls().size(); ++i) {
       const OperatorCall& call = m_operators.calls()[i];
       if (call.source == OperatorSource::Library || !m_filter.events().keepsOnHost(call.process, call.start)) continue;
-      const auto [kind, isNew] = kinds.emplace(call.name, 0);
-      if (isNew) {
-        const std::string_view name = m_operators.nameOf(m_trace, call.name);
-        kind->second = isProduct(name) ? 1 : name == "aten::copy_" ? 2 : name == "cast" ? 3 : 0;
+      const auto [known, isNew] = kinds.emplace(call.name, Kind::Other);
+      if (isNew) known->second = kindOf(m_operators.nameOf(m_trace, call.name));
+      const Kind kind = known->second;
+      if (call.source == OperatorSource::Framework && (kind == Kind::Product || kind == Kind::Convolution)) {
+        addProduct(i, call, kind == Kind::Convolution);
       }
-      if (call.source == OperatorSource::Framework && kind->second == 1) addProduct(i, call);
-      if (call.source == OperatorSource::Framework && kind->second == 2) addCopy(i, call);
-      if (call.source == OperatorSource::Range && kind->second == 3) {
+      if (call.source == OperatorSource::Framework && kind == Kind::Copy) addCopy(i, call);
+      if (call.source == OperatorSource::Range && kind == Kind::Cast) {
         m_roles[i].origin = Origin::Conversion;
         ++conversion(call.process, "", "range", &m_roles[i].row).count;
       }
@@ -203,19 +226,49 @@ class PrecisionAnalysis {
     return loadCastBytes();
   }
 
-  void addProduct(size_t i, const OperatorCall& call) {
+  void addProduct(size_t i, const OperatorCall& call, bool isConvolution) {
+    m_roles[i] = {Origin::Product, static_cast<int64_t>(m_productCalls.size())};
+    ProductCall& made = m_productCalls.emplace_back();
+    made.process = call.process;
+    made.thread = call.thread;
+    made.time = {call.start, call.start + call.cpu};
+    made.isConvolution = isConvolution;
     const auto argument = m_arguments.find(call.shape);
-    std::string_view format;
-    std::optional<double> flops;
-    if (argument != m_arguments.end()) {
-      flops = flopsOf(m_trace.text(call.name), argument->second);
-      for (const std::string_view type : argument->second.types) {
-        if (format.empty()) format = formatOfTorchType(type);
-      }
+    if (argument == m_arguments.end()) return;
+    const std::string_view name = m_trace.text(call.name);
+    made.flops = isConvolution ? flopsOfConvolution(name, argument->second) : flopsOf(name, argument->second);
+    for (const std::string_view type : argument->second.types) {
+      if (made.format.empty()) made.format = formatOfTorchType(type);
     }
-    m_roles[i].origin = Origin::Product;
-    MatrixProducts& row = product(call.process, format.empty() ? "unknown" : format, "operator", &m_roles[i].row);
-    count(row, flops, call.thread, {call.start, call.start + call.cpu});
+  }
+
+  std::optional<double> flopsOfConvolution(std::string_view name, const Argument& argument) {
+    const auto text = [this](StringId id) { return m_trace.text(id); };
+    const auto work =
+        workOfOperator(name, text(argument.dimsText), text(argument.typesText), text(argument.valuesText));
+    return work ? std::optional(work->flops) : std::nullopt;
+  }
+
+  // The calls as rows, by the formats that their arguments and kernels tell.
+  Status addProducts() {
+    std::set<ProcessId> multiplyInTf32;  // on a device that takes fp32 operands to its tensor cores, as cuDNN does
+    auto rows = m_trace.query("SELECT process_id FROM main.device WHERE kind = 'gpu' AND compute_major >= 8");
+    if (!rows.ok()) return rows.error();
+    while (rows.value().next()) multiplyInTf32.insert(rows.value().id<ProcessId>(0));
+    if (const Status status = rows.value().status(); !status.ok()) return status.error();
+    for (const ProductCall& call : m_productCalls) {
+      if (call.isConvolution && call.work.gpuTime == Duration())
+        continue;  // one inside it counts, or it ran on the host
+      std::string_view format = call.format;
+      if (format.empty() || (format == "fp32" && call.kernelFormat == "tf32")) format = call.kernelFormat;
+      const bool mayBeTf32 = call.isConvolution && call.kernelFormat.empty() && multiplyInTf32.contains(call.process);
+      if (format.empty() || (format == "fp32" && mayBeTf32)) format = "unknown";
+      MatrixProducts& row = product(call.process, format, call.isConvolution ? "convolution" : "operator");
+      count(row, call.flops, call.thread, call.time);
+      row.gpuTime += call.work.gpuTime;
+      if (call.work.longest) takeLongest(row, *call.work.longest, call.work.longestTime);
+    }
+    return Unit{};
   }
 
   void count(MatrixProducts& row, std::optional<double> flops, ThreadId thread, Interval time) {
@@ -244,12 +297,13 @@ class PrecisionAnalysis {
   }
 
   Status loadArguments() {
-    auto rows = m_trace.query("SELECT id, dims_id, types_id FROM operator_argument_set");
+    auto rows = m_trace.query("SELECT id, dims_id, types_id, values_id FROM operator_argument_set");
     if (!rows.ok()) return rows.error();
     Statement& row = rows.value();
     while (row.next()) {
-      m_arguments.emplace(row.integer(0), Argument{shapesOf(m_trace.text(row.id<StringId>(1))),
-                                                   textsOf(m_trace.text(row.id<StringId>(2)))});
+      const auto dims = row.id<StringId>(1), types = row.id<StringId>(2);
+      m_arguments.emplace(row.integer(0), Argument{shapesOf(m_trace.text(dims)), textsOf(m_trace.text(types)), dims,
+                                                   types, row.id<StringId>(3)});
     }
     return row.status();
   }
@@ -307,7 +361,14 @@ class PrecisionAnalysis {
     if (!calls.ok()) return calls.error();
     std::set<ProcessId> told;
     for (const auto& [key, row] : m_products) told.insert(key.first);
+    for (const ProductCall& call : m_productCalls) told.insert(call.process);
     std::unordered_map<StringId, std::string_view> formats;
+    const auto formatOf = [&](const LaunchedWork& work) {
+      if (work.what != WorkKind::Kernel) return std::string_view();
+      const auto [format, isNew] = formats.emplace(work.name, std::string_view());
+      if (isNew) format->second = formatOfGemmKernel(m_trace.text(work.name));
+      return format->second;
+    };
     return forEachLaunchedWork(m_trace, classifier.value(), calls.value(), [&](const LaunchedWork& work) {
       const auto library = m_byCorrelation.find({work.process.value(), work.correlation.value()});
       if (library != m_byCorrelation.end()) {
@@ -317,17 +378,16 @@ class PrecisionAnalysis {
       if (const auto found = m_operators.find(work); found && m_roles[*found].origin != Origin::None) {
         const Role& role = m_roles[*found];
         if (role.origin == Origin::Product) {
-          addWork(m_productRows[static_cast<size_t>(role.row)], work);
+          addToCall(m_productCalls[static_cast<size_t>(role.row)], work, formatOf(work));
         } else {
           m_conversionRows[static_cast<size_t>(role.row)].gpuTime += work.time.length();
         }
         return;
       }
       if (work.what != WorkKind::Kernel || told.count(work.process)) return;
-      const auto [format, isNew] = formats.emplace(work.name, std::string_view());
-      if (isNew) format->second = formatOfGemmKernel(m_trace.text(work.name));
-      if (format->second.empty() || !m_filter.keeps(work.process, work.correlation, work.time.start)) return;
-      MatrixProducts& mine = product(work.process, format->second, "kernel name");
+      const std::string_view format = formatOf(work);
+      if (format.empty() || !m_filter.keeps(work.process, work.correlation, work.time.start)) return;
+      MatrixProducts& mine = product(work.process, format, "kernel name");
       mine.inAutocast.reset();
       ++mine.count;
       addWork(mine, work);
@@ -336,10 +396,20 @@ class PrecisionAnalysis {
 
   static void addWork(MatrixProducts& products, const LaunchedWork& work) {
     products.gpuTime += work.time.length();
-    if (work.what != WorkKind::Kernel) return;
-    if (products.longest && work.time.length() <= products.longestTime.length()) return;
-    products.longest = work.id;
-    products.longestTime = work.time;
+    if (work.what == WorkKind::Kernel) takeLongest(products, work.id, work.time);
+  }
+
+  static void takeLongest(MatrixProducts& products, int64_t kernel, Interval time) {
+    if (products.longest && time.length() <= products.longestTime.length()) return;
+    products.longest = kernel;
+    products.longestTime = time;
+  }
+
+  static void addToCall(ProductCall& call, const LaunchedWork& work, std::string_view format) {
+    addWork(call.work, work);
+    if (format.empty() || format == "unknown" || work.time.length() <= call.kernelTime) return;
+    call.kernelFormat = format;
+    call.kernelTime = work.time.length();
   }
 
   Status loadScales() {
@@ -382,6 +452,7 @@ class PrecisionAnalysis {
   HostForest m_autocast;  // track: thread
   OperatorIndex m_operators;
   std::vector<Role> m_roles;  // by operator
+  std::vector<ProductCall> m_productCalls;
   std::unordered_map<int64_t, Argument> m_arguments;
   std::map<std::pair<int64_t, int64_t>, int64_t> m_byExternal, m_byCorrelation;  // to a row of products
   std::map<RowKey, size_t> m_products, m_conversions;
@@ -398,61 +469,6 @@ Result<std::vector<ProcessPrecision>> analyzePrecision(Trace& trace, const Filte
   PrecisionAnalysis analysis(trace, kept.value());
   if (const Status done = analysis.run(); !done.ok()) return done.error();
   return analysis.take();
-}
-
-std::string_view formatOfTorchType(std::string_view type) {
-  static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {{"float", "fp32"},
-                                                                             {"double", "fp64"},
-                                                                             {"c10::Half", "fp16"},
-                                                                             {"c10::BFloat16", "bf16"},
-                                                                             {"c10::Float8_e4m3fn", "fp8"},
-                                                                             {"c10::Float8_e5m2", "fp8"},
-                                                                             {"c10::Float8_e4m3fnuz", "fp8"},
-                                                                             {"c10::Float8_e5m2fnuz", "fp8"}};
-  for (const auto& [name, format] : kTypes) {
-    if (name == type) return format;
-  }
-  return {};
-}
-
-int64_t bytesOfFormat(std::string_view format) {
-  if (format == "fp64") return 8;
-  if (format == "fp32" || format == "tf32") return 4;
-  if (format == "fp16" || format == "bf16") return 2;
-  return format == "fp8" ? 1 : 0;
-}
-
-std::string_view formatOfGemmKernel(std::string_view name) {
-  const std::string text = lowered(name);
-  const bool isGemm = has(text, "gemm") || has(text, "cijk_") || has(text, "nvjet");
-  if (!isGemm || has(text, "reduce") || has(text, "gemmk1")) return {};
-  // What the multiplication reads, in the order of what tells most.
-  static constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
-      {"e4m3", "fp8"},      {"e5m2", "fp8"},         {"fp8", "fp8"},
-      {"bf16bf16", "bf16"}, {"gemm_bf16", "bf16"},   {"bfloat16", "bf16"},
-      {"bf16", "bf16"},     {"tf32", "tf32"},        {"s1688gemm", "tf32"},
-      {"f16f16", "fp16"},   {"gemm_f16", "fp16"},    {"gemm_fp16", "fp16"},
-      {"hgemm", "fp16"},    {"h884", "fp16"},        {"s884", "fp16"},
-      {"h1688", "fp16"},    {"h16816", "fp16"},      {"s16816gemm_fp16", "fp16"},
-      {"_half", "fp16"},    {"fp16", "fp16"},        {"dgemm", "fp64"},
-      {"d884", "fp64"},     {"sgemm", "fp32"},       {"f32f32", "fp32"},
-      {"gemm_f32", "fp32"}, {"f32_f32_f32", "fp32"}, {"_f16_", "fp16"}};
-  for (const auto& [sign, format] : kSigns) {
-    if (has(text, sign)) return format;
-  }
-  if (has(text, "cijk_")) {  // Tensile: the layout is followed by the types: …_BBS_…, _HHS_, _SB_
-    for (const auto& [sign, format] : {std::pair<std::string_view, std::string_view>{"_bbs", "bf16"},
-                                       {"_b_bs", "bf16"},
-                                       {"_hhs", "fp16"},
-                                       {"_h_hs", "fp16"},
-                                       {"_hb", "fp16"},
-                                       {"_s_", "fp32"},
-                                       {"_sb", "fp32"},
-                                       {"_db", "fp64"}}) {
-      if (has(text, sign)) return format;
-    }
-  }
-  return "unknown";
 }
 
 }  // namespace plumb

@@ -3,7 +3,10 @@
 // how the loss was scaled. Matrix products are, whichever the process has first:
 //   library call      shape, compute type and kernels from the library itself
 //   operator          a framework's mm, addmm, bmm or baddbmm with its operands' shapes and type
-//   kernel name       GEMM kernels whose name says the format; their FLOPs are not known
+//   convolution       a framework's operator that launches the kernels of a convolution or of its backward
+//   kernel name       GEMM and convolution kernels whose name says the format; their FLOPs are not known
+// Where an operator's arguments do not tell the format, or tell fp32, which may be computed in tf32, its kernels' names
+// do. A convolution of fp32 operands on a device with tf32 whose kernels do not say which is of unknown format.
 // Conversions: operators that copy from one type to another, and ranges called cast with their declared bytes.
 // Loss scale: samples of a counter whose name has both 'loss' and 'scale' (or 'grad' and 'scale'), and the payload of
 // ranges called unscale. Skipped steps: ranges called 'skipped step' and falls of the scale.
@@ -56,7 +59,8 @@ struct ProcessPrecision {
 // Processes that have any of it, in order of rank. Host events that begin in the filter's host windows.
 [[nodiscard]] Result<std::vector<ProcessPrecision>> analyzePrecision(Trace& trace, const Filter& filter);
 
-// The format that a GEMM kernel's name tells, "" for a kernel that is no GEMM, "unknown" for one that does not say.
+// The format that the name of a GEMM or convolution kernel tells, "" for another kernel, "unknown" where it does not
+// say.
 [[nodiscard]] std::string_view formatOfGemmKernel(std::string_view name);
 // "float" -> "fp32", "c10::Half" -> "fp16" …; "" for what is no floating-point type.
 [[nodiscard]] std::string_view formatOfTorchType(std::string_view type);

@@ -2,9 +2,11 @@
 #include "analyzer/analyses/run_activities.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "analyzer/analyses/host_activity.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/pageable_copies.h"
+#include "analyzer/analyses/thread_pauses.h"
 #include "analyzer/analyses/windows.h"
 #include "analyzer/intervals/gallop.h"
 #include "analyzer/intervals/sort_runs.h"
@@ -30,6 +33,11 @@ struct Call {
   StringId name;
   Correlation correlation;
 };
+// A thread that polls asks in the end too, and nothing follows from it.
+bool onlyAsks(std::string_view apiName) {
+  return apiName.find("EventQuery") != std::string_view::npos || apiName.find("StreamQuery") != std::string_view::npos;
+}
+
 using CallsByThread = std::map<std::pair<ProcessId, ThreadId>, std::vector<Call>>;
 
 // Values by key; of several with one key the first that was added.
@@ -84,6 +92,11 @@ class Builder {
     Activity activity;
     TimePoint launched;  // host time; the work's start where unknown
   };
+  struct Resumed {
+    Activity code;  // after the pause
+    ProcessId process;
+    Interval pause;
+  };
   struct Returned {
     Activity activity;
     ProcessId process;
@@ -109,7 +122,8 @@ class Builder {
     std::pair<ProcessId, ThreadId> place;
     return forEachCall(m_trace, [&](const CallRow& call) {
       const ProcessWindows* window = windowsOf(call.process);
-      if (!window || !call.isTimed || !contains(window->host, call.start)) return;
+      if (!window || !call.isTimed || !contains(window->host, call.start) || test(call.name, m_asking, onlyAsks))
+        return;
       if (!current || place != std::pair(call.process, call.thread)) {
         place = {call.process, call.thread};
         current = &calls[place];
@@ -124,6 +138,7 @@ class Builder {
     size_t count = 0;
     for (const auto& [key, calls] : threads) count += calls.size() * 2;
     m_run.info.reserve(count);
+    if (const Status loaded = loadPauses(threads); !loaded.ok()) return loaded;
     for (auto& [key, calls] : threads) {
       sortRuns(calls, [](const Call& a, const Call& b) {
         return std::pair(a.time.start, b.time.end) < std::pair(b.time.start, a.time.end);
@@ -142,24 +157,75 @@ class Builder {
       }
     }
     for (auto& [process, launches] : m_launches) launches.seal();
+    endPauses();
     return Unit{};
   }
 
-  bool isBlocking(StringId name) {
-    const auto [known, isNew] = m_blocking.emplace(name, false);
-    if (isNew) known->second = isBlockingCall(m_trace.text(name));
+  // Of the part that holds the time.
+  TimePoint windowStart(ProcessId process, TimePoint t) {
+    const std::vector<Interval>& parts = windowsOf(process)->host.parts();
+    return std::partition_point(parts.begin(), parts.end(), [t](const Interval& part) { return part.end <= t; })->start;
+  }
+
+  Status loadPauses(const CallsByThread& threads) {
+    std::set<ThreadId> withOthers;
+    for (auto key = threads.begin(); key != threads.end(); ++key) {
+      const auto next = std::next(key);
+      if (next == threads.end() || next->first.first != key->first.first) continue;
+      withOthers.insert({key->first.second, next->first.second});
+    }
+    auto pauses = ThreadPauses::load(m_trace, withOthers);
+    if (!pauses.ok()) return pauses.error();
+    m_pauses = std::move(pauses).value();
+    return Unit{};
+  }
+
+  // How threads wait for each other is not recorded. What a thread did after a long pause waited for what another
+  // thread of the process did until late in that pause.
+  void endPauses() {
+    std::map<ProcessId, EndedWork> calls;
+    for (const Resumed& resumed : m_resumed) calls.try_emplace(resumed.process);
+    if (calls.empty()) return;
+    for (Activity i = 0; i < m_run.graph.size(); ++i) {
+      if (m_run.info[i].kind == ActivityKind::Code) continue;
+      const auto mine = calls.find(m_run.placeOf(i).process);
+      if (mine != calls.end()) mine->second.push_back({m_run.graph.time(i).end, i});
+    }
+    for (auto& [process, work] : calls) sortByEnd(work);
+    for (const Resumed& resumed : m_resumed) {
+      const auto cause = lastEndedBy(calls[resumed.process], resumed.pause.end);
+      if (!cause) continue;  // of the thread itself none ended in the pause
+      const Duration after = resumed.pause.end - m_run.graph.time(*cause).end;
+      if (after <= Duration(resumed.pause.length().ns() / 2)) m_run.graph.depend(resumed.code, *cause);
+    }
+  }
+
+  using NameTests = std::unordered_map<StringId, bool>;
+  bool test(StringId name, NameTests& tests, bool (*is)(std::string_view)) {
+    const auto [known, isNew] = tests.emplace(name, false);
+    if (isNew) known->second = is(m_trace.text(name));
     return known->second;
   }
 
   // The code before the call, and then the call, or its return for one that blocks. Gives the latter.
   Activity addCall(ProcessId process, const Call& call, std::optional<Activity> previous) {
     const auto place = static_cast<uint32_t>(m_run.places.size() - 1);
-    const TimePoint from = previous ? m_run.graph.time(*previous).end : call.time.start;
+    TimePoint from = previous ? m_run.graph.time(*previous).end : call.time.start;
+    const TimePoint quietFrom = previous ? from : windowStart(process, from);
+    const auto pause = m_pauses.longestIn(m_run.places[place].thread, {quietFrom, call.time.start});
+    if (previous && pause) {
+      const Activity before = add({from, pause->start}, {.kind = ActivityKind::Code, .place = place});
+      m_run.graph.depend(before, *previous);
+      previous = before;
+      from = pause->end;
+    }
     const Activity code = add({from, call.time.start}, {.kind = ActivityKind::Code, .place = place});
     if (previous) m_run.graph.depend(code, *previous);
+    if (pause) m_resumed.push_back({code, process, *pause});
     ActivityInfo info{.kind = ActivityKind::Call, .place = place, .name = call.name};
     Interval time = call.time;
-    const bool waits = isBlocking(call.name) || m_copies.waited(process, call.correlation, call.time.end);
+    const bool waits =
+        test(call.name, m_blocking, isBlockingCall) || m_copies.waited(process, call.correlation, call.time.end);
     if (waits) {
       info.kind = ActivityKind::Return;
       time.start = time.end;
@@ -372,7 +438,9 @@ class Builder {
   std::map<ProcessId, ProcessWindows> m_windows;
   const ProcessWindows* m_lastWindows = nullptr;
   std::map<ProcessId, FirstByKey<Correlation, Launch>> m_launches;
-  std::unordered_map<StringId, bool> m_blocking;
+  NameTests m_blocking, m_asking;
+  ThreadPauses m_pauses;
+  std::vector<Resumed> m_resumed;
   PageableCopies m_copies;
   std::vector<Returned> m_returns;
   Activity m_firstWork = 0;

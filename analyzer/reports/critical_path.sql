@@ -5,9 +5,9 @@
 -- rank: rank of the process, with --by segment
 -- pid: process id, with --by segment
 -- start_ns (ns): with --by segment
--- category: compute, communication, memory, launch (the latency from what GPU work waited for, mostly the begin of its launch call, to its start; not idle's launch_bound, which also holds the host's own time before that call, here host), host or data_loading
--- name: with --by segment the kernel, copy, CUDA call or range; with --by kernel the kernel
--- path_ns (ns): on the path; the categories add up to the time from the first to the last event, and so do the segments
+-- category: compute, communication, memory, launch (the latency from what GPU work waited for, mostly the begin of its launch call, to its start; not idle's launch_bound, which also holds the host's own time before that call, here host), host or data_loading. Inferred, because no recording says how threads wait for each other: after a pause of 200 us without operators and CUDA calls of its thread the path leads through the last call that another thread of the process made late in it; other pauses are host
+-- name: with --by segment the kernel, copy, CUDA call or range, empty for host time around which nothing was recorded; with --by kernel the kernel
+-- path_ns (ns): on the path; the categories add up to the time from the first to the last event (calls that only ask, as cudaEventQuery, are none), and so do the segments
 -- share_pct (%): of that time
 -- calls: with --by kernel: how often it ran
 -- calls_on_path: with --by kernel: of them on the path

@@ -7,6 +7,9 @@ WITH product AS (
   SELECT rank, pid, sum(count) AS count, sum(gpu_ns) AS gpu_ns, max(longest_end_ns - longest_start_ns), longest_kernel_id, longest_start_ns AS start_ns, longest_end_ns AS end_ns
   FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns)
   WHERE what = 'matrix product' AND dtype = 'fp16' GROUP BY rank, pid),
+told AS (
+  SELECT sum(gpu_ns) AS gpu_ns, sum(iif(dtype = 'unknown', gpu_ns, NULL)) AS unknown_ns
+  FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns) WHERE what = 'matrix product' GROUP BY rank, pid),
 scaled AS (SELECT DISTINCT rank, pid FROM report_precision(:rank) WHERE what IN ('loss scale', 'skipped steps')),
 trained AS (
   SELECT process_id FROM main.range WHERE name_id IN (SELECT id FROM main.string WHERE text LIKE '%backward%')
@@ -20,4 +23,7 @@ FROM product f JOIN main.process p ON p.pid = f.pid AND p.rank IS f.rank
 WHERE p.id IN (SELECT process_id FROM trained) AND NOT EXISTS (SELECT 1 FROM scaled s WHERE s.pid = f.pid AND s.rank IS f.rank)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
-WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what = 'matrix product' AND dtype IS NOT NULL);
+WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what = 'matrix product' AND dtype IS NOT NULL)
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'of most matrix products neither the arguments nor the kernels'' names tell the data type'
+WHERE EXISTS (SELECT 1 FROM told WHERE 2 * unknown_ns >= gpu_ns) AND NOT EXISTS (SELECT 1 FROM product);

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Matrix products in fp32
--- fp32 matrix products that take more than 10 % of the time of all matrix products on a device whose units are faster in smaller formats
+-- fp32 matrix products (convolutions among them) that take more than 10 % of the time of all matrix products on a device whose units are faster in smaller formats
 -- needs: device work
 -- threshold: 10 % of the time of all matrix products
 -- remedy: Autocast to bf16 or fp16, or at least torch.set_float32_matmul_precision("high") for tf32.
@@ -16,7 +16,10 @@ product AS (
   FROM (SELECT rank, pid, dtype, sum(count) AS count, sum(gpu_ns) AS gpu_ns, 100.0 * sum(gpu_ns) / nullif(sum(sum(gpu_ns)) OVER (PARTITION BY rank, pid), 0) AS gpu_pct,
                max(longest_end_ns - longest_start_ns), longest_start_ns AS start_ns, longest_end_ns AS end_ns, 'kernel ' || longest_kernel_id AS evidence
         FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns) WHERE what = 'matrix product' GROUP BY rank, pid, dtype)
-  WHERE dtype = 'fp32')
+  WHERE dtype = 'fp32'),
+told AS (
+  SELECT rank, pid, sum(gpu_ns) AS gpu_ns, sum(iif(dtype = 'unknown', gpu_ns, NULL)) AS unknown_ns
+  FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns) WHERE what = 'matrix product' GROUP BY rank, pid)
 SELECT f.rank AS rank, f.pid AS pid,
        printf('%d matrix products in fp32 take %.6f ms, %.1f %% of the matrix time', f.count, f.gpu_ns / 1e6, f.gpu_pct) AS finding,
        CAST(f.gpu_ns * iif(p.fp32 > 0 AND p.small > 0, 1 - p.fp32 / p.small, 1) AS INTEGER) AS gain_ns,
@@ -31,6 +34,9 @@ UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
 WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what = 'matrix product' AND dtype IS NOT NULL)
 UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'of most matrix products neither the arguments nor the kernels'' names tell the data type'
+WHERE EXISTS (SELECT 1 FROM told WHERE 2 * unknown_ns >= gpu_ns)
+UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'it is not known how fast the device is in smaller formats (`plumb calibrate` measures it)'
 FROM product f JOIN process p ON p.pid = f.pid AND p.rank IS f.rank
-WHERE f.gpu_pct > 10 AND (p.fp32 IS NULL OR p.small IS NULL) AND NOT p.has_tensor_cores;
+WHERE f.gpu_pct > 10 AND (p.fp32 IS NULL OR p.small IS NULL) AND NOT coalesce(p.has_tensor_cores, 0);

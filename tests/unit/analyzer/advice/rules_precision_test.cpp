@@ -71,6 +71,20 @@ TEST(Rules, Fp32MatrixProductsOfAGpuWithoutRoofsGainLessThanAllOfTheirTime) {
   EXPECT_THAT(finding->arithmetic, HasSubstr("how much less cannot be said"));
 }
 
+TEST(Rules, OfProductsOfUnknownTypeNothingIsSaid) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 5 * kUs, 100 * kUs, "some_gemm");
+    host.launch(200 * kUs, 205 * kUs, 5 * kUs, "ampere_sgemm_32x32_sliced1x4_tn");
+  }
+  const Advice advice = adviceOn(file);
+  for (const char* rule : {"fp32_gemms", "fp16_without_scaler"}) {
+    EXPECT_THAT(reasonOf(advice, rule), HasSubstr("of most matrix products")) << rule;
+  }
+}
+
 TEST(Rules, MisalignedMatrixProducts) {
   const TraceFile file;
   {

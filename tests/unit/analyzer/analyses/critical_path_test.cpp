@@ -236,6 +236,100 @@ TEST(CriticalPath, DataLoadingIsToldWithAndWithoutSegments) {
   }
 }
 
+// Another thread polls long after the last kernel; what it polls for is no end of the run.
+TEST(CriticalPath, CallsThatOnlyAskAreNoWorkAndNoEnd) {
+  for (const char* question : {"cudaEventQuery", "hipStreamQuery", "cuEventQuery"}) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      const OneRank rank(trace);
+      const int64_t watchdog = trace.addThread(rank.process);
+      launchKernel(trace, rank, 0, 30, 100, "a");
+      for (int64_t at = 0; at < 10'000; at += 1'000) {
+        trace.addApiCall(rank.process, watchdog, at, 5, question, trace.newCorrelation());
+      }
+    }
+    Trace trace = valueOf(Trace::open(file.path()));
+    const CriticalPath path = valueOf(findCriticalPath(trace, {}, PathDetail::Shares)).value();
+    EXPECT_EQ(path.whole, Duration(130)) << question;
+    EXPECT_EQ(path.byCategory[static_cast<size_t>(PathCategory::Compute)], Duration(100)) << question;
+  }
+}
+
+void addOperator(TraceBuilder& trace, const OneRank& rank, int64_t thread, int64_t startNs, int64_t durationNs,
+                 const char* name) {
+  trace.execute("INSERT INTO operator(process_id, thread_id, start_ns, duration_ns, name_id) VALUES(" +
+                std::to_string(rank.process) + "," + std::to_string(thread) + "," + std::to_string(startNs) + "," +
+                std::to_string(durationNs) + "," + std::to_string(trace.text(name)) + ")");
+}
+
+// Steps as torch makes them: the main thread loads data and computes the forward pass, the thread of the backward pass
+// goes on, and the main thread waits for it. Times in us.
+void addTrainingStep(TraceBuilder& trace, const OneRank& rank, int64_t backward, int64_t at) {
+  const auto us = [&](int64_t t) { return (at + t) * 1'000; };
+  const auto call = [&](int64_t thread, int64_t start) {
+    trace.addApiCall(rank.process, thread, us(start), 10'000, "cudaMemsetAsync", trace.newCorrelation());
+  };
+  trace.addRange(rank.process, rank.thread, us(0), 3'000'000, "dataloader");
+  addOperator(trace, rank, rank.thread, us(3'000), 1'000'000, "forward");
+  call(rank.thread, 3'100);
+  call(rank.thread, 3'980);
+  addOperator(trace, rank, backward, us(4'100), 2'000'000, "backward");
+  call(backward, 4'200);
+  call(backward, 6'000);
+  addOperator(trace, rank, rank.thread, us(6'200), 500'000, "optimizer");
+  call(rank.thread, 6'300);
+}
+
+TEST(CriticalPath, LeadsThroughTheThreadThatAPausedOneWaitedFor) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    const int64_t backward = trace.addThread(rank.process);
+    addTrainingStep(trace, rank, backward, 0);
+    addTrainingStep(trace, rank, backward, 7'000);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const CriticalPath path = valueOf(findCriticalPath(trace, {}, PathDetail::Segments)).value();
+  const auto timeIn = [&](std::string_view name) {
+    Duration sum;
+    for (const PathSegment& segment : path.segments) sum += segment.name == name ? segment.time.length() : Duration();
+    return sum;
+  };
+  // From the first call, in the first forward pass, to the end of the last, in the second optimizer.
+  EXPECT_EQ(path.byCategory[static_cast<size_t>(PathCategory::DataLoading)], Duration(3'000'000));
+  EXPECT_EQ(timeIn("forward"), Duration(890'000 + 990'000));
+  EXPECT_EQ(timeIn("backward"), Duration(2 * 1'910'000));
+  EXPECT_EQ(timeIn("optimizer"), Duration(500'000 + 110'000));
+  const CriticalPath shares = valueOf(findCriticalPath(trace, {}, PathDetail::Shares)).value();
+  EXPECT_EQ(shares.byCategory, path.byCategory);
+}
+
+// What a thread does without operators is not known, nor whether it waits for one that went silent long ago.
+TEST(CriticalPath, WithoutASignThatAThreadWaitedItDidNot) {
+  for (const bool hasOperators : {false, true}) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      const OneRank rank(trace);
+      const int64_t other = trace.addThread(rank.process);
+      const auto call = [&](int64_t thread, int64_t us) {
+        trace.addApiCall(rank.process, thread, us * 1'000, 10'000, "cudaMalloc", trace.newCorrelation());
+        if (hasOperators) addOperator(trace, rank, thread, us * 1'000, 10'000, thread == other ? "theirs" : "mine");
+      };
+      call(rank.thread, 0);
+      call(other, hasOperators ? 100 : 900);  // early or late in the pause
+      call(rank.thread, 1'000);
+    }
+    Trace trace = valueOf(Trace::open(file.path()));
+    const CriticalPath path = valueOf(findCriticalPath(trace, {}, PathDetail::Segments)).value();
+    EXPECT_EQ(path.whole, Duration(1'010'000));
+    EXPECT_EQ(std::ranges::count(path.segments, "theirs", &PathSegment::name), 0);
+    EXPECT_EQ(path.segments.front().name, hasOperators ? "mine" : "cudaMalloc");
+  }
+}
+
 TEST(CriticalPath, NothingRecordedHasNone) {
   const TraceFile file;
   TraceBuilder(file.path()).finish();

@@ -89,6 +89,61 @@ TEST(Precision, OfAFrameworksOperators) {
   EXPECT_EQ(processes[0].conversions[0].gpuTime, Duration(5));
 }
 
+// aten::conv2d calls _convolution calls cudnn_convolution, which launches one kernel per call.
+struct Convolutions {
+  const char* types = "";  // of the operands, JSON; "": not recorded
+  const char* kernel = "";
+  int64_t computeMajor = 7;
+};
+
+std::vector<MatrixProducts> productsOf(const Convolutions& made) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.execute("UPDATE device SET kind = 'gpu', compute_major = " + std::to_string(made.computeMajor));
+    const auto id = [&](const char* text) { return std::to_string(trace.text(text)); };
+    const std::string process = std::to_string(rank.process);
+    const bool isTold = *made.types != '\0';
+    if (isTold) {
+      trace.execute("INSERT INTO operator_argument_set VALUES(1," + id("[[8, 3, 9, 9], [4, 3, 3, 3]]") + "," +
+                    id(made.types) + ",0,0,0)");
+    }
+    int64_t at = 0;
+    for (const char* name : {"aten::conv2d", "aten::_convolution", "aten::cudnn_convolution"}) {
+      trace.execute(
+          "INSERT INTO operator(id, process_id, thread_id, start_ns, duration_ns, name_id, argument_set_id) VALUES(" +
+          std::to_string(at + 1) + "," + process + "," + std::to_string(rank.thread) + "," + std::to_string(at) + "," +
+          std::to_string(90 - 2 * at) + "," + id(name) + "," + (isTold ? "1" : "NULL") + ")");
+      ++at;
+    }
+    trace.execute("INSERT INTO operator_launch VALUES(" + process + ",7,3)");
+    trace.addKernel(rank.work(100, 40, 7), made.kernel);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto processes = valueOf(analyzePrecision(trace, {}));
+  return processes.empty() ? std::vector<MatrixProducts>() : processes[0].products;
+}
+
+TEST(Precision, OfConvolutions) {
+  const char* const fp32 = R"(["float", "float"])";
+  const std::pair<Convolutions, const char*> kCases[] = {
+      {{fp32, "volta_scudnn_128x64_relu_interior_nn_v1"}, "fp32"},
+      {{R"(["c10::Half", "c10::Half"])", "implicit"}, "fp16"},
+      {{"", "volta_scudnn_128x64_relu_interior_nn_v1"}, "fp32"},
+      {{"", "some_kernel"}, "unknown"},
+      {{fp32, "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nchw", 8}, "tf32"},
+      {{fp32, "some_kernel"}, "fp32"},
+      {{fp32, "some_kernel", 8}, "unknown"}};
+  for (const auto& [made, dtype] : kCases) {
+    const auto products = productsOf(made);
+    ASSERT_EQ(products.size(), 1u) << made.types << made.kernel;
+    EXPECT_EQ(products[0].dtype, dtype) << made.types << made.kernel;
+    EXPECT_EQ(products[0].count, 1) << "the innermost operator";
+    EXPECT_EQ(products[0].gpuTime, Duration(40));
+  }
+}
+
 TEST(Precision, OfKernelNames) {
   EXPECT_EQ(formatOfGemmKernel("ampere_sgemm_128x64_tn"), "fp32");
   EXPECT_EQ(formatOfGemmKernel("ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn"), "fp16");
@@ -97,6 +152,13 @@ TEST(Precision, OfKernelNames) {
   EXPECT_EQ(formatOfGemmKernel("volta_h884gemm_128x64_ldg8_nn"), "fp16");
   EXPECT_EQ(formatOfGemmKernel("Cijk_Alik_Bljk_B_BS_BH_Bias_HA_S_SAV"), "bf16");
   EXPECT_EQ(formatOfGemmKernel("Cijk_Ailk_Bljk_SB_MT128x128x16"), "fp32");
+  EXPECT_EQ(formatOfGemmKernel("turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn"), "fp16");
+  EXPECT_EQ(formatOfGemmKernel("volta_fp16_s884cudnn_fp16_256x64_ldg8_relu_f2f_exp_small_nhwc_tn_v1"), "fp16");
+  EXPECT_EQ(formatOfGemmKernel("void implicit_convolve_sgemm<__half, __half, 128, 6, 7>(int)"), "fp16");
+  EXPECT_EQ(formatOfGemmKernel("void implicit_convolve_sgemm<float, float, 128, 6, 7>(int)"), "fp32");
+  EXPECT_EQ(formatOfGemmKernel("void cudnn::cnn::wgrad_alg0_engine<float, 128, 6, 7>(int)"), "fp32");
+  EXPECT_EQ(formatOfGemmKernel("cutlass_tensorop_bf16_s16816fprop_optimized_bf16_256x64_32x4_nhwc_align8"), "bf16");
+  EXPECT_EQ(formatOfGemmKernel("miopenSp3AsmConv_v30_3_1_gfx9_fp32_f2x3_stride1"), "fp32");
   EXPECT_EQ(formatOfGemmKernel("some_gemm"), "unknown");
   EXPECT_EQ(formatOfGemmKernel("vectorized_elementwise_kernel"), "");
 }
