@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // plumb report
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -235,6 +236,35 @@ void reserveMemory() {
   std::free(reserved);
 }
 
+// By what it can be told that a file, with its log, is the same and has not changed.
+struct FileState {
+  struct Part {
+    uint64_t device = 0, file = 0;
+    int64_t size = 0, seconds = 0, nanoseconds = 0;
+    bool operator==(const Part&) const = default;
+  };
+  Part file, log;
+  bool operator==(const FileState&) const = default;
+
+  [[nodiscard]] static FileState of(const std::string& path) { return {partOf(path), partOf(path + "-wal")}; }
+
+ private:
+  static Part partOf(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return {};
+    return {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+  }
+};
+
+// The state that the snapshot shows; none where the file changed just then, or is not there any more.
+std::optional<FileState> stateOf(Trace& trace) {
+  const FileState before = FileState::of(trace.path());
+  auto rows = trace.query("SELECT 1 FROM main.meta LIMIT 1");  // a transaction begins with its first statement
+  if (rows.ok()) (void)rows.value().next();
+  const FileState after = FileState::of(trace.path());
+  return before == after && after.file != FileState::Part() ? std::optional(after) : std::nullopt;
+}
+
 // What the threads share that make several reports.
 struct SharedWork {
   const ReportArguments& arguments;
@@ -242,6 +272,7 @@ struct SharedWork {
   std::vector<Asked*> order;
   std::atomic<size_t> next{0};
   std::shared_ptr<SharedLoads> loads = std::make_shared<SharedLoads>();
+  std::optional<FileState> state;  // of the file, as the first connection sees it; none: helpers cannot see the same
 };
 
 // Makes one report after the other, with a connection of its own.
@@ -279,11 +310,15 @@ class Helpers {
   void waitUntilMade() { m_done.wait(); }
 
  private:
+  // With the file in the same state: what is read once is shared, and reports of one call belong together.
   void takePart(const std::string& file) {
     reserveMemory();
     Result<Trace> trace = Trace::open(file);
     m_begin.wait();
-    if (m_work) makeReports(*m_work, trace);
+    if (m_work && m_work->state && trace.ok()) {
+      const Snapshot snapshot(trace.value());
+      if (snapshot.status().ok() && stateOf(trace.value()) == m_work->state) makeReports(*m_work, trace);
+    }
     m_done.count_down();
   }
 
@@ -313,8 +348,10 @@ int printReports(const ReportArguments& arguments, const std::vector<Report>& re
   }
   reserveMemory();
   SharedWork work{arguments, reports, inOrderOfWork(asked)};
-  helpers.begin(work);
   Result<Trace> trace = Trace::open(arguments.file);
+  std::optional<Snapshot> snapshot;
+  if (trace.ok() && snapshot.emplace(trace.value()).status().ok()) work.state = stateOf(trace.value());
+  helpers.begin(work);
   makeReports(work, trace);
   helpers.waitUntilMade();
   const Outcome& first = asked.front().outcome;

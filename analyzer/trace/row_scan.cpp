@@ -57,25 +57,28 @@ bool isName(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, isPlain);
 }
 
-// The table when nothing else stands there, else "".
-std::string_view tableAlone(std::string_view rest) {
+// What follows FROM where that is a table alone.
+struct TableAlone {
+  std::string name;  // "": it is something else
+  std::string rest;  // read in the order of its ids: an index may hold all that is wanted, in another order
+};
+TableAlone tableAlone(std::string_view rest) {
   constexpr std::string_view kMain = "main.", kNotIndexed = " NOT INDEXED", kAlways = " WHERE true";
-  if (rest.starts_with(kMain)) rest.remove_prefix(kMain.size());
   if (rest.ends_with(kAlways)) rest.remove_suffix(kAlways.size());
   if (rest.ends_with(kNotIndexed)) rest.remove_suffix(kNotIndexed.size());
-  return isName(rest) ? rest : std::string_view();
+  const std::string_view name = rest.starts_with(kMain) ? rest.substr(kMain.size()) : rest;
+  return isName(name) ? TableAlone{std::string(name), fmt::format("{}{}", rest, kNotIndexed)} : TableAlone{};
 }
 
 // From the file's pages. Not done: SQLite has to go on, behind the rows that were given.
 enum class Given : uint8_t { All, Some };
-Result<Given> fromPages(Database& database, std::string_view columns, std::string_view rest, Scan& scan) {
-  const std::string table(tableAlone(rest));
+Result<Given> fromPages(Database& database, std::string_view columns, const TableAlone& table, Scan& scan) {
   auto& pages = database.state().pages;
   const std::vector<std::string> names = commaList(columns);
-  if (table.empty() || !pages || !std::ranges::all_of(names, isName)) return Given::Some;
+  if (table.name.empty() || !pages || !std::ranges::all_of(names, isName)) return Given::Some;
   // Holds the transaction, and hears of an interruption and of the end of the time; what is wrong with the text, it
   // says.
-  auto held = database.prepare(fmt::format("SELECT {} FROM {}", columns, rest));
+  auto held = database.prepare(fmt::format("SELECT {} FROM {}", columns, table.rest));
   if (!held.ok()) return held.error();
   Statement& statement = held.value();
   if (!statement.next()) {
@@ -90,16 +93,18 @@ Result<Given> fromPages(Database& database, std::string_view columns, std::strin
     database.stillReading();
     return isHeld = statement.next();
   };
-  const Walk walk = pages->forEachRow(database.handle(), table, names, {scan.take, goOn}, scan.toSkip);
+  const Walk walk = pages->forEachRow(database.handle(), table.name, names, {scan.take, goOn}, scan.toSkip);
   if (isHeld) return walk == Walk::Unusable ? Given::Some : Given::All;
   if (!statement.status().ok()) return statement.status().error();
   return Given::Some;
 }
 
 Status run(Database& database, std::string_view columns, std::string_view rest, Scan scan) {
-  const auto given = fromPages(database, columns, rest, scan);
+  const TableAlone table = tableAlone(rest);
+  const auto given = fromPages(database, columns, table, scan);
   if (!given.ok()) return given.error();
   if (given.value() == Given::All) return Unit{};
+  if (!table.name.empty()) rest = table.rest;
   auto statement = database.prepare(fmt::format("SELECT plumb_scan_rows(?1, {}) FROM {}", columns, rest));
   if (!statement.ok()) return statement.error();
   statement.value().bindPointer(1, &scan, kPointerType);

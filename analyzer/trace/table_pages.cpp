@@ -14,7 +14,9 @@ namespace {
 
 constexpr size_t kFileHeader = 100;  // bytes, of page 1
 constexpr uint8_t kInteriorPage = 0x05, kLeafPage = 0x0D;
-constexpr int kDeepest = 20;  // levels; SQLite's own limit
+constexpr int kDeepest = 20;          // levels; SQLite's own limit
+constexpr size_t kLeastCell = 4;      // bytes
+constexpr size_t kOverflowRest = 35;  // bytes of a page that are not for one record
 constexpr size_t kMostColumns = 64;
 
 static_assert(std::endian::native == std::endian::little);
@@ -81,6 +83,8 @@ class Pages {
     if (pages.m_pageSize < 512 || (pages.m_pageSize & (pages.m_pageSize - 1)) != 0) return {};
     pages.m_usable = pages.m_pageSize - header[20];
     pages.m_count = static_cast<uint64_t>(bytes) / pages.m_pageSize;
+    const bool isCountGood = number32(&header[24]) == number32(&header[92]) && number32(&header[28]) > 0;
+    if (isCountGood) pages.m_count = std::min<uint64_t>(pages.m_count, number32(&header[28]));
     if (pages.m_usable < 480 || pages.m_count == 0) return {};
     pages.m_perPiece = std::max<size_t>(1, kPieceBytes / pages.m_pageSize);
     pages.m_piece.resize(pages.m_perPiece * pages.m_pageSize + kSlack);
@@ -134,13 +138,14 @@ class TableWalk {
     if (!page || depth > kDeepest || ++m_visited > m_pages.count()) return Walk::Unusable;
     const size_t header = number == 1 ? kFileHeader : 0;
     const size_t cells = number16(page + header + 3);
+    if (cells == 0 && depth > 0) return Walk::Unusable;  // only a table without rows has an empty page
     if (page[header] == kLeafPage) return visitLeaf(page, header, cells);
     const size_t pointers = header + 12;
     if (page[header] != kInteriorPage || pointers + 2 * cells > m_pages.usable()) return Walk::Unusable;
     std::vector<uint32_t> children;  // the page's bytes make room for theirs
     for (size_t i = 0; i < cells; ++i) {
       const size_t cell = number16(page + pointers + 2 * i);
-      if (cell + 4 > m_pages.usable()) return Walk::Unusable;
+      if (cell < pointers + 2 * cells || cell + kLeastCell > m_pages.usable()) return Walk::Unusable;
       children.push_back(number32(page + cell));
     }
     children.push_back(number32(page + header + 8));
@@ -159,7 +164,8 @@ class TableWalk {
     if (!m_callbacks.goOn()) return Walk::Stopped;
     for (size_t i = 0; i < cells; ++i) {
       const size_t cell = number16(page + pointers + 2 * i);
-      if (cell >= m_pages.usable() || !decode(page + cell, page + m_pages.usable())) return Walk::Unusable;
+      if (cell < pointers + 2 * cells || cell + kLeastCell > m_pages.usable()) return Walk::Unusable;
+      if (!decode(page + cell, page + m_pages.usable())) return Walk::Unusable;
       ++m_given;
       if (!m_callbacks.take(RowValues(m_values.data(), m_nulls))) return Walk::Stopped;
     }
@@ -172,11 +178,12 @@ class TableWalk {
     const uint64_t payload = lengths.next();
     const auto rowId = static_cast<int64_t>(lengths.next());
     const uint8_t* record = lengths.at();
-    if (!lengths.isGood() || payload > static_cast<uint64_t>(pageEnd - record)) return false;
+    const bool isOfThisPage = payload <= m_pages.usable() - kOverflowRest;  // else it goes on in others
+    if (!lengths.isGood() || !isOfThisPage || payload > static_cast<uint64_t>(pageEnd - record)) return false;
     const uint8_t* end = record + payload;
     Varints types(record, end);
     const uint64_t headerBytes = types.next();
-    if (!types.isGood() || headerBytes > payload) return false;
+    if (!types.isGood() || headerBytes > payload || record + headerBytes < types.at()) return false;
     const uint8_t *type = types.at(), *typesEnd = record + headerBytes, *value = typesEnd;
     m_nulls = 0;
     for (size_t column = 0; column <= m_last; ++column) {
@@ -188,7 +195,7 @@ class TableWalk {
       value += bytes;
       ++type;
     }
-    return true;
+    return type < typesEnd || value == end;  // the columns are the record, no more and no less
   }
   struct Bytes {
     const uint8_t *at, *end;
@@ -205,20 +212,20 @@ class TableWalk {
       if (slot != kUnwanted && !take(static_cast<size_t>(slot), type, body.at, rowId)) return false;
       body.at += bytes;
     }
-    return true;
+    return types.at() < header.end || body.at == body.end;
   }
   bool take(size_t slot, uint64_t type, const uint8_t* value, int64_t rowId) {
-    if (type >= 1 && type <= 6) {
+    if (static_cast<int8_t>(slot) == m_rowIdSlot) {
+      m_values[slot] = rowId;  // whatever stands there
+    } else if (type >= 1 && type <= 6) {
       m_values[slot] = static_cast<int64_t>(number64(value)) >> kUnused[type];  // of eight bytes the first
     } else if (type == 8 || type == 9) {
       m_values[slot] = static_cast<int64_t>(type - 8);
-    } else if (type != 0) {
-      return false;  // a real number, a text or bytes
-    } else if (static_cast<int8_t>(slot) == m_rowIdSlot) {
-      m_values[slot] = rowId;
-    } else {
+    } else if (type == 0) {
       m_values[slot] = 0;
       m_nulls |= uint32_t{1} << slot;
+    } else {
+      return false;  // a real number, a text or bytes
     }
     return true;
   }

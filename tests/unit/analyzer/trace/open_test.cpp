@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -229,6 +231,27 @@ TEST(Live, CopiedWithoutItsLog) {
   EXPECT_THAT(errorOf(Trace::open(copy.path())), HasSubstr("copied without its log"));
   sqlite3_close(writer);
   std::filesystem::remove(path);
+}
+
+// Closing a file drops every lock that its process has on it.
+TEST(Live, AnotherOpeningKeepsTheLocksOfTheFirst) {
+  const TraceFile file;
+  makeTrace(file.path());
+  Trace first = valueOf(Trace::open(file.path()));
+  const Snapshot snapshot(first);
+  auto rows = valueOf(first.query("SELECT id FROM main.kernel"));
+  ASSERT_TRUE(rows.next());
+  { const Trace second = valueOf(Trace::open(file.path())); }
+  const pid_t writer = fork();
+  if (writer == 0) {
+    sqlite3* database = nullptr;
+    sqlite3_open(file.path().c_str(), &database);
+    const int result = sqlite3_exec(database, "DELETE FROM kernel", nullptr, nullptr, nullptr);
+    _exit(result == SQLITE_BUSY ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(writer, &status, 0), writer);
+  EXPECT_EQ(status, 0) << "another process could write while it was read";
 }
 
 TEST(Live, LogFileInAFolderThatCannotBeWritten) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <string>
 #include <vector>
@@ -57,6 +58,25 @@ TEST_F(RowScan, LetsTheCallbackUseTheDatabase) {
                                [&](const RowValues& row) { names.emplace_back(m_trace->text(row.id<StringId>(0))); });
   EXPECT_TRUE(done.ok());
   EXPECT_THAT(names, ElementsAre("call"));
+}
+
+// An index that holds all of the columns has its own order.
+TEST_F(RowScan, GoesOnBehindWhatIsNoNumber) {
+  m_trace.reset();
+  sqlite3* database = nullptr;
+  sqlite3_open(m_file.path().c_str(), &database);
+  ASSERT_EQ(sqlite3_exec(database,
+                         "CREATE INDEX of_users ON api_call(start_ns DESC, duration_ns);"
+                         "UPDATE api_call SET duration_ns = 'text' WHERE start_ns = 10",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  m_trace.emplace(valueOf(Trace::open(m_file.path())));
+  std::vector<int64_t> starts;
+  const Status done = scanRows(m_trace->database(), "start_ns, duration_ns", "main.api_call",
+                               [&](const RowValues& row) { starts.push_back(row.integer(0)); });
+  EXPECT_TRUE(done.ok()) << errorOf(done);
+  EXPECT_THAT(starts, ElementsAre(30, 10, 20));
 }
 
 TEST_F(RowScan, SaysWhatIsWrongWithItsText) {
