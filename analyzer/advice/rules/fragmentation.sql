@@ -15,7 +15,7 @@ SELECT rank, pid,
                   'of %.2f GiB reserved at the peak at least %.2f GiB were never handed out (%.1f %%)%s'), reserved_bytes / 1073741824.0, cached_bytes / 1073741824.0, cached_pct,
               iif(largest_free_bytes >= 1048576, printf('; the largest free block is %.1f MiB', largest_free_bytes / 1048576.0), '')) AS finding,
        NULL AS gain_ns, printf('%.2f GiB of memory, no time', cached_bytes / 1073741824.0) AS arithmetic, time_ns AS start_ns, time_ns AS end_ns,
-       (SELECT 'allocation ' || a.id FROM main.process p JOIN main.allocation a ON a.process_id = p.id
+       (SELECT 'allocation ' || a.id FROM analysis_processes p CROSS JOIN main.allocation a ON a.process_id = p.id
         WHERE p.pid = f.pid AND p.rank IS f.rank AND a.start_ns <= f.time_ns ORDER BY a.start_ns DESC, a.id DESC LIMIT 1) AS evidence, NULL AS cannot_say
 FROM moments f WHERE place = 1
 UNION ALL

@@ -9,9 +9,10 @@ WITH place AS (
   SELECT *, row_number() OVER (PARTITION BY rank, pid ORDER BY blocked_ns DESC) AS place
   FROM analysis_blocking_calls(:rank, :step, :range, :from_ns, :to_ns) WHERE kind = 'pageable copy'),
 pinned AS (  -- what copies of pinned memory reached, 1: to the device, 2: from it
-  SELECT p.pid AS pid, p.rank AS rank, max(c.bytes * 1e9 / c.duration_ns) AS best
-  FROM main.memory_copy c JOIN main.process p ON p.id = c.process_id
-  WHERE c.flags & 1 = 0 AND c.duration_ns > 0 AND c.bytes >= 1048576 AND c.copy_kind IN (1, 2) AND 2 IN (c.source_kind, c.target_kind) GROUP BY p.id),
+  SELECT p.pid AS pid, p.rank AS rank, c.best AS best
+  FROM (SELECT process_id, max(bytes * 1e9 / duration_ns) AS best FROM main.memory_copy
+        WHERE flags & 1 = 0 AND duration_ns > 0 AND bytes >= 1048576 AND copy_kind IN (1, 2) AND 2 IN (source_kind, target_kind) GROUP BY process_id) c
+       JOIN analysis_processes p ON p.id = c.process_id),
 blocking AS (
   SELECT b.rank AS rank, b.pid AS pid, sum(b.calls) AS calls, sum(b.bytes) AS bytes, sum(b.blocked_ns) AS blocked_ns, sum(b.idle_ns) AS idle_ns, sum(b.copying_ns) AS copying_ns,
          min(b.start_ns) AS start_ns, max(b.end_ns) AS end_ns, min(b.first_id) AS first_id, max(b.last_id) AS last_id,
