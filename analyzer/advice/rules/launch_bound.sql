@@ -37,7 +37,7 @@ SELECT l.rank AS rank, l.pid AS pid,
        -- What happens once no graph, fusion or batch makes shorter.
        iif(g.late_ns > 1000000 AND 2 * g.late_ns > l.idle_ns,
            printf('Most of it is one gap of %s, %s: ', iif(g.late_ns < 1000000000, printf('%.2f ms', g.late_ns / 1e6), printf('%.3f s', g.late_ns / 1e9)), iif(g.host_call IS NULL, 'which has causes of its own', printf('in which the host called ''%s'' longest', g.host_call))) ||
-             iif(g.host_call GLOB '*Graph*' OR g.host_call GLOB '*Capture*', 'making a CUDA graph, which a run does once; record a later part of it to see how it runs.',
+             iif(g.host_call GLOB '*GraphInstantiate*' OR g.host_call GLOB '*Capture*', 'making a CUDA graph, which a run does once; record a later part of it to see how it runs.',
                  'see what the host did there (`plumb report idle FILE --by gap`; ranges, Python stacks, `plumb report os_calls FILE`): loading libraries, first calls of a library, allocating, reading files, compiling; do it before, or once.'), NULL) AS remedy,
        NULL AS cannot_say
 FROM cost l JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = l.pid AND b.rank IS l.rank AND b.device = l.device

@@ -63,6 +63,12 @@ constexpr Section kOtherSections[] = {{"kernels", "", 25},
                                       {"os_calls", "", 15},
                                       {"counters", "", 20}};
 
+std::string gainText(const Finding& finding) {
+  if (!finding.gain) return finding.arithmetic;
+  const std::string how = finding.arithmetic.empty() ? "" : fmt::format(" ({})", finding.arithmetic);
+  return fmt::format("gain: up to {}{}", cli::formatDuration(*finding.gain), how);
+}
+
 std::string whomText(const Finding& finding) {
   std::string whom = finding.whom;
   if (finding.isOutsideSteps) whom += whom.empty() ? "outside the steps" : ", outside the steps";
@@ -206,16 +212,15 @@ void Page::advice() {
   }
   if (found.value().findings.empty()) note("No rule found anything in what the file holds.");
   for (const Finding& finding : found.value().findings) {
-    m_out.write(fmt::format(
-        "<div class=\"finding\"><b>{}</b>{}<br>{}<br><span class=\"muted\">{}</span><br>{}</div>\n",
-        html(finding.title), whomText(finding), html(finding.finding),
-        html(finding.gain ? fmt::format("gain: up to {} ({})", cli::formatDuration(*finding.gain), finding.arithmetic)
-                          : finding.arithmetic),
-        html(finding.remedy)));
+    m_out.write(fmt::format("<div class=\"finding\"><b>{}</b>{}<br>{}<br><span class=\"muted\">{}</span><br>{}</div>\n",
+                            html(finding.title), whomText(finding), html(finding.finding), html(gainText(finding)),
+                            html(finding.remedy)));
   }
   if (!found.value().small.empty()) {
-    note(fmt::format("{} findings with gains of less than {} are left out.", found.value().small.size(),
-                     cli::formatDuration(found.value().smallBelow)));
+    const size_t count = found.value().small.size();
+    note(fmt::format("{} with {} of less than {} {} left out.",
+                     count == 1 ? "1 finding" : fmt::format("{} findings", count), count == 1 ? "a gain" : "gains",
+                     cli::formatDuration(found.value().smallBelow), count == 1 ? "is" : "are"));
   }
   std::string missing;
   for (const Abstention& abstention : found.value().abstentions) {
