@@ -341,7 +341,11 @@ Result<Advice> advise(Trace& given, const Filter& filter, const std::vector<std:
   if (!inSteps.ok()) return inSteps.error();
   for (Finding& one : advice.findings) {
     one.span = spanOf(ruleTrace, one, one.isOutsideSteps ? devices.value() : inSteps.value());
-    if (one.pid) one.pid = ruleTrace.pidInFile(*one.pid);
+    if (!one.pid) continue;
+    if (const auto twin = ruleTrace.twin(one.rank, *one.pid)) {
+      one.finding += fmt::format("; id {} of the view processes", twin->value());
+    }
+    one.pid = ruleTrace.pidInFile(*one.pid);
   }
   advice.smallBelow = smallGain(devices.value());
   advice.findings = foldSame(groupFindings(std::move(advice.findings), countProcesses(devices.value())));

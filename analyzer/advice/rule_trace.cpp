@@ -62,6 +62,16 @@ int64_t RuleTrace::pidInRules(const Process& process) const {
   return standIn == m_pids.end() ? process.pid : standIn->second;
 }
 
+std::optional<ProcessId> RuleTrace::twin(std::optional<int64_t> rank, int64_t pidInRules) const {
+  const std::vector<Process>& processes = m_given->processes();
+  const int64_t pid = pidInFile(pidInRules);
+  const auto isSame = [&](const Process& one) { return one.rank == rank && one.pid == pid; };
+  if (m_pids.empty() || std::ranges::count_if(processes, isSame) < 2) return std::nullopt;
+  const auto found = std::ranges::find_if(
+      processes, [&](const Process& one) { return isSame(one) && this->pidInRules(one) == pidInRules; });
+  return found == processes.end() ? std::nullopt : std::optional(found->id);
+}
+
 int64_t RuleTrace::pidInFile(int64_t pidInRules) const {
   const auto standIn = std::ranges::find(m_pids, pidInRules, [](const auto& one) { return one.second; });
   if (standIn == m_pids.end()) return pidInRules;

@@ -5,6 +5,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "analyzer/trace/trace.h"
 
@@ -19,6 +20,8 @@ class RuleTrace {
   // The pid that the rules know a process by, and the file's own.
   [[nodiscard]] int64_t pidInRules(const Process& process) const;
   [[nodiscard]] int64_t pidInFile(int64_t pidInRules) const;
+  // Of a rank and a pid of the rules; none: no other process of the file has the same two.
+  [[nodiscard]] std::optional<ProcessId> twin(std::optional<int64_t> rank, int64_t pidInRules) const;
   [[nodiscard]] bool hasTwins() const { return m_own != nullptr; }
 
  private:
