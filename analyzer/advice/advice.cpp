@@ -11,6 +11,7 @@
 
 #include "analyzer/advice/findings.h"
 #include "analyzer/advice/rule_file.h"
+#include "analyzer/advice/rule_trace.h"
 #include "analyzer/analyses/breakdown.h"
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/analyses/steps.h"
@@ -294,14 +295,15 @@ size_t countProcesses(const std::vector<DeviceBreakdown>& devices) {
 }
 
 // The longest span of a device of those whose time the finding's gain is.
-std::optional<Duration> spanOf(const Trace& trace, const Finding& finding,
+std::optional<Duration> spanOf(const RuleTrace& trace, const Finding& finding,
                                const std::vector<DeviceBreakdown>& devices) {
+  const bool isOfOneProcess = finding.pid && !finding.gainRank && (trace.hasTwins() || !finding.rank);
   const std::optional<int64_t>& rank = finding.gainRank ? finding.gainRank : finding.rank;
   std::optional<Duration> longest;
   for (const DeviceBreakdown& device : devices) {
     if (rank && device.rank != rank) continue;
-    const Process* process = trace.process(device.process);
-    if (!rank && finding.pid && process && process->pid != *finding.pid) continue;
+    const Process* process = trace.trace().process(device.process);
+    if (isOfOneProcess && process && trace.pidInRules(*process) != *finding.pid) continue;
     if (device.whole.span > longest.value_or(Duration())) longest = device.whole.span;
   }
   return longest;
@@ -314,11 +316,15 @@ std::optional<double> Finding::share() const {
   return std::min(1.0, static_cast<double>(gain->ns()) / static_cast<double>(span->ns()));
 }
 
-Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std::string>& userFolders,
+Result<Advice> advise(Trace& given, const Filter& filter, const std::vector<std::string>& userFolders,
                       const RuleLimits& limits) {
-  if (const Status known = checkFilter(trace, filter); !known.ok()) return known.error();
+  if (const Status known = checkFilter(given, filter); !known.ok()) return known.error();
   auto rules = findRules(userFolders);
   if (!rules.ok()) return rules.error();
+  auto opened = RuleTrace::open(given);
+  if (!opened.ok()) return opened.error();
+  const RuleTrace& ruleTrace = opened.value();
+  Trace& trace = ruleTrace.trace();
   const SharedReading sharing(trace);
   Advice advice;
   if (filter.isWholeTime()) {
@@ -353,7 +359,12 @@ Result<Advice> advise(Trace& trace, const Filter& filter, const std::vector<std:
   auto inSteps = advice.steps ? breakDown(trace, within(filter, advice.steps->start, advice.steps->end)) : devices;
   if (!inSteps.ok()) return inSteps.error();
   for (Finding& one : advice.findings) {
-    one.span = spanOf(trace, one, one.isOutsideSteps ? devices.value() : inSteps.value());
+    one.span = spanOf(ruleTrace, one, one.isOutsideSteps ? devices.value() : inSteps.value());
+    if (!one.pid) continue;
+    if (const auto twin = ruleTrace.twin(one.rank, *one.pid)) {
+      one.finding += fmt::format("; id {} of the view processes", twin->value());
+    }
+    one.pid = ruleTrace.pidInFile(*one.pid);
   }
   advice.smallBelow = smallGain(devices.value());
   advice.findings = foldSame(groupFindings(std::move(advice.findings), countProcesses(devices.value())));

@@ -14,6 +14,8 @@
 //   evidence    rows of the trace, "kernel 17, api_call 4"
 //   range       the range (NVTX, operator) of the code it is about
 //   cannot_say  why the rule cannot tell; such a row makes it abstain
+// A rank and a pid are one process in the analyses and reports: two of the same file with both the same have different
+// pids there. The ids of the trace's tables are joined to them by analysis_processes (id, rank, pid).
 // A rule is about the filters whose parameters it uses; where the user sets another one, it cannot tell.
 #pragma once
 #include <string>

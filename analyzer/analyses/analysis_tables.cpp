@@ -22,6 +22,7 @@
 #include "analyzer/analyses/stuck_tables.h"
 #include "analyzer/analyses/tracelens.h"
 #include "analyzer/analyses/windows.h"
+#include "analyzer/trace/shared_loads.h"
 #include "analyzer/trace/table_function.h"
 
 namespace plumb {
@@ -76,11 +77,21 @@ AnalysisStore checkedRows(Trace& trace, const Filter& filter, const AnalysisTabl
 // The view that analyses read, if only to find a filter's step.
 constexpr const char* kReads = "steps";
 
+AnalysisRows processRows(Trace& trace, const Filter& filter) {
+  std::vector<CellRow> rows;
+  for (const Process& process : trace.processes()) {
+    if (filter.rank && process.rank != filter.rank) continue;
+    rows.push_back({process.id.value(), cell(process.rank), pidOf(trace, process.id)});
+  }
+  return rows;
+}
+
 constexpr const char* kWindowColumns = "process_id INTEGER, rank INTEGER, start_ns INTEGER, end_ns INTEGER";
 
 constexpr AnalysisTable kTables[] = {
     {"host_window", kWindowColumns, hostWindowRows},
     {"gpu_window", kWindowColumns, gpuWindowRows},
+    {"analysis_processes", "id INTEGER, rank INTEGER, pid INTEGER", processRows},
     {"analysis_breakdown",
      "rank INTEGER, pid INTEGER, device INTEGER, span_ns INTEGER, busy_ns INTEGER, compute_ns INTEGER, "
      "communication_ns INTEGER,"
@@ -97,6 +108,10 @@ Cell rankOf(const Trace& trace, ProcessId id) {
   return process ? cell(process->rank) : Cell(nullptr);
 }
 Cell pidOf(const Trace& trace, ProcessId id) {
+  if (const SharedLoads* loads = trace.sharedLoads(); loads && !loads->pids().empty()) {
+    const auto standIn = loads->pids().find(id);
+    if (standIn != loads->pids().end()) return standIn->second;
+  }
   const Process* process = trace.process(id);
   return process ? Cell(process->pid) : Cell(nullptr);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analyses as tables of SQL, for reports and for users' queries: analysis_breakdown, analysis_steps,
 // analysis_memory, analysis_collectives, analysis_roofline …, and the windows of a filter, host_window and gpu_window
-// (windows.h). Each can be called as a function, NAME(rank, step, range, from_ns, to_ns), to limit what it is about.
+// (windows.h), and the processes by the rank and pid that they have in those tables, analysis_processes. Each can be called as a function, NAME(rank, step, range, from_ns, to_ns), to limit what it is about.
 // Their columns are documented in the reports of the same names.
 #pragma once
 #include "analyzer/trace/trace.h"

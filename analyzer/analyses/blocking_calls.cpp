@@ -102,7 +102,8 @@ Result<std::vector<BlockingCalls>> findBlockingCalls(Trace& trace, const Filter&
     if (isNew) result.push_back({work.process, work.kind, range, 0, 0, {}, {}, {}, work.time, work.row, work.row});
     BlockingCalls& group = result[at->second];
     ++group.count;
-    group.bytes += work.bytes;
+    if (work.bytes == 0) group.bytes.reset();
+    if (group.bytes) *group.bytes += work.bytes;
     const Interval blocked = call ? call->time : work.time;
     const ProcessActivity& devices = activity.value()[work.process];
     const Duration busy = devices.busy.lengthWithin(blocked);

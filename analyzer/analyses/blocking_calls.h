@@ -21,11 +21,11 @@ struct BlockingCalls {
   BlockingKind kind = BlockingKind::PageableCopy;
   std::optional<StringId> range;  // the innermost around the call
   int64_t count = 0;
-  int64_t bytes = 0;
-  Duration blocked;  // sum of the calls' durations, of the work's where the call is not in the trace
-  Duration idle;     // of the calls' time (the work's, likewise): no device of the process did anything
-  Duration copying;  // of it: the copy or set itself ran and nothing computed or communicated
-  Interval time;     // from the first work's start to the last one's end
+  std::optional<int64_t> bytes = 0;  // none: one whose size was not recorded (0 in the table) is among them
+  Duration blocked;                  // sum of the calls' durations, of the work's where the call is not in the trace
+  Duration idle;                     // of the calls' time (the work's, likewise): no device of the process did anything
+  Duration copying;                  // of it: the copy or set itself ran and nothing computed or communicated
+  Interval time;                     // from the first work's start to the last one's end
   int64_t firstRow = 0, lastRow = 0;  // ids of table memory_copy, of sets memory_set
 };
 

@@ -216,7 +216,9 @@ Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, 
       const auto size = static_cast<size_t>(
           std::ranges::find_if(kSizeClasses, [&](const SizeClass& c) { return bytes < c.below; }) - kSizeClasses);
       const bool bySize = grouping == CopyGrouping::Size, isWhole = grouping == CopyGrouping::Direction;
-      const size_t sizeClass = bySize ? std::min(size, std::size(kSizeClasses) - 1) : 0;
+      constexpr size_t kUnknown = std::size(kSizeClasses);
+      size_t sizeClass = bySize ? std::min(size, kUnknown - 1) : 0;
+      if (bySize && bytes == 0) sizeClass = kUnknown;
       const Key key = isWhole ? Key{row.integer(7)}
                               : Key{row.integer(7),
                                     process.value(),
@@ -236,12 +238,13 @@ Result<std::vector<CopyTotals>> totalCopies(Trace& trace, const Filter& filter, 
         totals.copyKind = row.integer(7);
         totals.targetKind = row.integer(8);
         totals.sourceKind = row.optionalInteger(9);
-        if (bySize) totals.sizeClass = sizeClass;
+        if (bySize && sizeClass != kUnknown) totals.sizeClass = sizeClass;
       }
       CopyTotals& totals = result[group];
-      totals.bytes = addSaturated(totals.bytes, bytes);
       totals.durations.add(row.integer(3));
-      totals.sizes.add(bytes);
+      if (bytes == 0) totals.bytes.reset();
+      if (totals.bytes) totals.bytes = addSaturated(*totals.bytes, bytes);
+      if (bytes != 0) totals.sizes.add(bytes);
       if (row.integer(3) > 0) {
         totals.fastest =
             std::max(totals.fastest, 1e9 * static_cast<double>(bytes) / static_cast<double>(row.integer(3)));

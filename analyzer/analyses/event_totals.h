@@ -42,11 +42,11 @@ struct CopyTotals {
   std::optional<int64_t> sourceKind;  // none: a set
   int64_t targetKind = 0;
   bool isAsync = false;
-  std::optional<size_t> sizeClass;  // index into kSizeClasses; none: not asked for
-  int64_t bytes = 0;
-  double fastest = 0;  // bytes/s of the fastest one
+  std::optional<size_t> sizeClass;   // index into kSizeClasses; none: not asked for, or not known
+  std::optional<int64_t> bytes = 0;  // none: one whose size was not recorded (0 in the table) is among them
+  double fastest = 0;                // bytes/s of the fastest one
   Sample durations;
-  Sample sizes;  // bytes
+  Sample sizes;  // bytes, of those whose size was recorded
 };
 // Direction: over all processes, devices and kinds of memory, as `nsys stats` has them; only copyKind is set.
 enum class CopyGrouping : uint8_t { Kind, Size, Direction };

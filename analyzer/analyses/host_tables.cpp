@@ -208,8 +208,8 @@ AnalysisRows blockingRows(Trace& trace, const Filter& filter) {
   for (const BlockingCalls& group : calls.value()) {
     rows.push_back({rankOf(trace, group.process), pidOf(trace, group.process), textCell(nameOf(group.kind)),
                     group.range ? textCell(placeName(trace.text(*group.range))) : Cell(nullptr), group.count,
-                    group.bytes, cell(group.blocked), cell(group.idle), cell(group.copying), cell(group.time.start),
-                    cell(group.time.end), group.firstRow, group.lastRow});
+                    cell(group.bytes), cell(group.blocked), cell(group.idle), cell(group.copying),
+                    cell(group.time.start), cell(group.time.end), group.firstRow, group.lastRow});
   }
   return rows;
 }
@@ -250,7 +250,8 @@ constexpr AnalysisTable kTables[] = {
     {"analysis_synchronizations_by_call", kWaitColumns, waitRows<WaitGrouping::Call>},
     {"analysis_synchronizations_by_instance", kWaitColumns, singleWaitRows},
     {"analysis_blocking_calls",
-     "rank INTEGER, pid INTEGER, kind TEXT, in_range TEXT, calls INTEGER, bytes INTEGER, blocked_ns INTEGER, idle_ns INTEGER, "
+     "rank INTEGER, pid INTEGER, kind TEXT, in_range TEXT, calls INTEGER, bytes INTEGER, blocked_ns INTEGER, idle_ns "
+     "INTEGER, "
      "copying_ns INTEGER, start_ns "
      "INTEGER, end_ns INTEGER, first_id INTEGER, last_id INTEGER",
      blockingRows},

@@ -203,13 +203,15 @@ AnalysisRows copyRows(Trace& trace, const Filter& filter) {
     row.push_back(isWhole ? Cell(nullptr) : textCell(memoryKindName(copies.targetKind)));
     row.push_back(isWhole ? Cell(nullptr) : Cell(int64_t{copies.isAsync}));
     row.push_back(copies.sizeClass ? textCell(kSizeClasses[*copies.sizeClass].name) : Cell(nullptr));
-    append(row, {Cell(times.count), Cell(copies.bytes)});
+    append(row, {Cell(times.count), cell(copies.bytes)});
     appendStatistics(row, copies.durations);
     const auto bandwidth =
-        times.total > 0 ? std::optional(1e9 * static_cast<double>(copies.bytes) / static_cast<double>(times.total))
-                        : std::nullopt;
+        times.total > 0 && copies.bytes
+            ? std::optional(1e9 * static_cast<double>(*copies.bytes) / static_cast<double>(times.total))
+            : std::nullopt;
     const SampleStatistics sizes = copies.sizes.statistics();
-    append(row, {Cell(sizes.median), Cell(sizes.shortest), Cell(sizes.longest), cell(sizes.stddev)});
+    const auto known = [&](auto size) { return sizes.count > 0 ? Cell(size) : Cell(nullptr); };
+    append(row, {known(sizes.median), known(sizes.shortest), known(sizes.longest), cell(sizes.stddev)});
     std::optional<Link> link;
     if (!isWhole) link = linkOf(roofs.value().of(trace, copies.process, copies.device), copies);
     append(row, {cell(bandwidth), copies.fastest > 0 ? Cell(copies.fastest) : Cell(nullptr),

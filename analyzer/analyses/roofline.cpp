@@ -58,7 +58,9 @@ void judge(RooflinePoint& point, const DeviceRoofline& device, int64_t multiproc
   if (point.computeShare && point.memoryShare) {
     point.verdict = verdictOf(*point.computeShare, *point.memoryShare);
     if (point.verdict == Verdict::LatencyBound) explainLow(point, multiprocessors);
-  } else if (!compute) {
+  } else if (!compute && point.flops != 0 && point.precision.empty()) {
+    point.reason = "the precision of its operations is not known";
+  } else if (!compute && point.flops != 0) {
     point.reason = fmt::format("no {0} roof of the device is known: {1}, as in --peak {0}=100TFLOPS", point.precision,
                                device.howToKnowRoofs);
   } else if (!memory) {

@@ -31,8 +31,8 @@ AnalysisRows stuckRows(Trace& trace, const Filter& filter) {
     CellRow row(14, Cell(nullptr));
     row.front() = textCell(nameOf(StuckKind::CannotSay));
     row.back() = textCell(
-        "the file holds neither collectives nor their states; record the run, or import the flight-recorder dumps of "
-        "all ranks (PyTorch writes them when a collective times out)");
+        "the file holds neither collectives nor their states: record the run, or import all ranks' dumps of PyTorch's "
+        "flight recorder");
     return std::vector<CellRow>{std::move(row)};
   }
   for (const StuckCollective& stuck : analysis.value().collectives) {

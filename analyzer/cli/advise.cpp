@@ -123,9 +123,9 @@ std::string gainText(const Finding& finding) {
   const std::string whole =
       fmt::format("{} span{}", finding.gainRank ? fmt::format("rank {}'s", *finding.gainRank) : "the device's",
                   finding.isOutsideSteps ? " in the whole run" : "");
-  std::string text = fmt::format("up to {}{} ({})", formatDuration(*finding.gain),
-                                 share ? fmt::format(", {} of {}", formatPercent(*share * 100), whole) : std::string(),
-                                 finding.arithmetic);
+  std::string text = fmt::format("up to {}{}", formatDuration(*finding.gain),
+                                 share ? fmt::format(", {} of {}", formatPercent(*share * 100), whole) : std::string());
+  if (!finding.arithmetic.empty()) text += fmt::format(" ({})", finding.arithmetic);
   if (finding.leastGain && finding.rank) {
     text += fmt::format("; of the other ranks {} or more; numbers are of rank {}", formatDuration(*finding.leastGain),
                         *finding.rank);
@@ -231,7 +231,8 @@ void printAdvice(const Advice& advice) {
   if (!advice.abstentions.empty()) {
     fmt::print("These rules cannot say:\n");
     for (const auto& [reason, titles] : byReason(advice.abstentions)) {
-      fmt::print("  because {}: {}\n", escaped(reason), escaped(fmt::format("{}", fmt::join(titles, "; "))));
+      const std::string_view clause = std::string_view(reason).substr(0, reason.size() - reason.ends_with('.'));
+      fmt::print("  because {}: {}\n", escaped(clause), escaped(fmt::format("{}", fmt::join(titles, "; "))));
     }
   }
   if (!advice.quiet.empty()) {

@@ -9,13 +9,13 @@
 -- source: kind of memory that was read; pageable memory makes the copy slower and the call blocking
 -- target: kind of memory that was written
 -- is_async: 1: the call was asynchronous
--- size: by size: class of the single copies
+-- size: by size: class of the single copies; empty where the trace does not tell how large they are
 -- calls: how many
--- total_bytes (bytes): sum
--- avg_bytes (bytes): mean
--- median_bytes (bytes): median
--- min_bytes (bytes): smallest
--- max_bytes (bytes): largest
+-- total_bytes (bytes): sum; empty when the trace does not tell of all of them how large they are
+-- avg_bytes (bytes): mean; likewise
+-- median_bytes (bytes): median of those whose size is known
+-- min_bytes (bytes): smallest of them
+-- max_bytes (bytes): largest of them
 -- stddev_bytes (bytes): sample standard deviation; empty for one
 -- total_ns (ns): sum of the durations on the device
 -- avg_ns (ns): mean duration
@@ -23,7 +23,7 @@
 -- min_ns (ns): shortest
 -- max_ns (ns): longest
 -- stddev_ns (ns): sample standard deviation of the durations; empty for one call
--- bandwidth_bytes_per_s (bytes/s): total bytes / total duration
+-- bandwidth_bytes_per_s (bytes/s): total bytes / total duration; empty without total bytes
 -- best_bytes_per_s (bytes/s): of the fastest single copy: what the link gave
 -- link_bytes_per_s (bytes/s): most that the way can carry in one direction: for copies inside the device half its memory bandwidth (each byte is read and written), for sets the whole; between device and host PCIe, between devices NVLink or Infinity Fabric, where there is one, else PCIe
 -- link_source: which roof that is, and whether it is given (--peak), measured (plumb calibrate) or of a datasheet, which is the fastest that the device can use: its slot may be slower

@@ -2,11 +2,14 @@
 // What several reports over one file read once: the first to ask loads it, on whichever thread, the others wait.
 #pragma once
 #include <any>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <typeindex>
+#include <utility>
 
+#include "analyzer/trace/ids.h"
 #include "collector/schema/result.h"
 
 namespace plumb {
@@ -15,6 +18,12 @@ namespace plumb {
 // that stays open.
 class SharedLoads {
  public:
+  SharedLoads() = default;
+  explicit SharedLoads(std::map<ProcessId, int64_t> pids) : m_pids(std::move(pids)) {}
+
+  // What the analyses' tables give as the pids of these processes, in place of the file's.
+  [[nodiscard]] const std::map<ProcessId, int64_t>& pids() const { return m_pids; }
+
   // The only Loaded there is; an error is not kept.
   template <class Loaded, class Load>
   [[nodiscard]] Result<std::shared_ptr<const Loaded>> get(Load load) {
@@ -38,6 +47,7 @@ class SharedLoads {
     return m_entries[type];  // a map's entries stay where they are
   }
 
+  const std::map<ProcessId, int64_t> m_pids;
   std::mutex m_mutex;
   std::map<std::type_index, Entry> m_entries;
 };

@@ -24,7 +24,7 @@ SELECT c.rank AS rank, c.pid AS pid,
        c.gain_ns AS gain_ns,
        printf('of each wait the idle time that it caused and that followed it until the next work, at most the wait itself: %.6f ms', c.gain_ns / 1e6) AS arithmetic,
        w.start_ns AS start_ns, w.start_ns + w.total_ns AS end_ns,
-       (SELECT 'api_call ' || a.id FROM main.process p JOIN main.api_call a ON a.process_id = p.id WHERE p.pid = w.pid AND p.rank IS w.rank AND a.start_ns = w.start_ns LIMIT 1) AS evidence,
+       (SELECT 'api_call ' || a.id FROM analysis_processes p CROSS JOIN main.api_call a ON a.process_id = p.id WHERE p.pid = w.pid AND p.rank IS w.rank AND a.start_ns = w.start_ns LIMIT 1) AS evidence,
        s.in_range AS range, NULL AS cannot_say
 FROM call c JOIN site s ON s.pid = c.pid AND s.rank IS c.rank AND s.api IS c.api AND s.place = 1
      JOIN wait w ON w.pid = c.pid AND w.rank IS c.rank AND w.api IS c.api AND w.place = 1

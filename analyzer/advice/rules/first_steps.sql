@@ -15,7 +15,7 @@ SELECT s.rank AS rank, s.pid AS pid,
        printf('%d of %d steps are warm-up; with them the mean over all steps is %.1f %% above that over the steady ones (%.6f ms; their median is %.6f ms)', s.warm, s.steps, 100.0 * (s.mean_ns / s.steady_ns - 1), s.steady_ns / 1e6, s.median_ns / 1e6) AS finding,
        NULL AS gain_ns, printf('once per run: the warm-up steps take %.6f ms more than as many steady ones', (s.warm_ns - s.warm * s.steady_ns) / 1e6) AS arithmetic,
        s.start_ns AS start_ns, s.end_ns AS end_ns,
-       (SELECT 'kernel ' || k.id FROM main.process p JOIN main.kernel k ON k.process_id = p.id
+       (SELECT 'kernel ' || k.id FROM analysis_processes p CROSS JOIN main.kernel k ON k.process_id = p.id
         WHERE p.pid = s.pid AND p.rank IS s.rank AND k.start_ns >= s.start_ns AND k.start_ns < s.end_ns ORDER BY k.start_ns LIMIT 1) AS evidence, NULL AS cannot_say
 FROM mean s WHERE s.warm > 0 AND s.mean_ns > 1.05 * s.steady_ns
 UNION ALL

@@ -19,7 +19,7 @@ SELECT f.rank AS rank, f.pid AS pid, printf('%d matrix products in fp16 and a ba
        NULL AS gain_ns, 'no time: gradients are at stake' AS arithmetic, f.start_ns AS start_ns, f.end_ns AS end_ns,
        'kernel ' || f.longest_kernel_id AS evidence,
        NULL AS cannot_say
-FROM product f JOIN main.process p ON p.pid = f.pid AND p.rank IS f.rank
+FROM product f JOIN analysis_processes p ON p.pid = f.pid AND p.rank IS f.rank
 WHERE p.id IN (SELECT process_id FROM trained) AND NOT EXISTS (SELECT 1 FROM scaled s WHERE s.pid = f.pid AND s.rank IS f.rank)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'

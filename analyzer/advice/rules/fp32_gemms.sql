@@ -8,9 +8,9 @@
 WITH roof AS (
   SELECT process_id, max(CASE WHEN resource = 'fp32' THEN per_second END) AS fp32, max(CASE WHEN resource IN ('bf16', 'fp16', 'tf32') THEN per_second END) AS small
   FROM main.device_roof WHERE source = 'measured' GROUP BY process_id),
-process AS (
+owner AS (
   SELECT p.pid AS pid, p.rank AS rank, max(d.kind = 'gpu' AND d.compute_major >= 7) AS has_tensor_cores, max(d.kind = 'gpu' AND d.compute_major = 7) AS has_fp16_only, r.fp32 AS fp32, r.small AS small
-  FROM main.process p JOIN main.device d ON d.process_id = p.id LEFT JOIN roof r ON r.process_id = p.id GROUP BY p.id),
+  FROM analysis_processes p CROSS JOIN main.device d ON d.process_id = p.id LEFT JOIN roof r ON r.process_id = p.id GROUP BY p.id),
 product AS (
   SELECT rank, pid, count, gpu_ns, gpu_pct, start_ns, end_ns, evidence
   FROM (SELECT rank, pid, dtype, sum(count) AS count, sum(gpu_ns) AS gpu_ns, 100.0 * sum(gpu_ns) / nullif(sum(sum(gpu_ns)) OVER (PARTITION BY rank, pid), 0) AS gpu_pct,
@@ -28,7 +28,7 @@ SELECT f.rank AS rank, f.pid AS pid,
        f.start_ns AS start_ns, f.end_ns AS end_ns, f.evidence AS evidence,
        iif(p.has_fp16_only, 'Autocast to fp16 with a loss scale (torch.amp.GradScaler): the matrix units of this device know neither bf16 nor tf32.', NULL) AS remedy,
        NULL AS cannot_say
-FROM product f JOIN process p ON p.pid = f.pid AND p.rank IS f.rank
+FROM product f JOIN owner p ON p.pid = f.pid AND p.rank IS f.rank
 WHERE f.gpu_pct > 10 AND (p.small > 1.5 * p.fp32 OR (coalesce(p.fp32, p.small) IS NULL AND p.has_tensor_cores))
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
@@ -38,5 +38,5 @@ SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'of most matrix pro
 WHERE EXISTS (SELECT 1 FROM told WHERE 2 * unknown_ns >= gpu_ns)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'it is not known how fast the device is in smaller formats (`plumb calibrate` measures it)'
-FROM product f JOIN process p ON p.pid = f.pid AND p.rank IS f.rank
+FROM product f JOIN owner p ON p.pid = f.pid AND p.rank IS f.rank
 WHERE f.gpu_pct > 10 AND (p.fp32 IS NULL OR p.small IS NULL) AND NOT coalesce(p.has_tensor_cores, 0);

@@ -23,6 +23,6 @@ SELECT p.rank AS rank, p.pid AS pid,
        printf('the optimizer works on 16-bit weights: %s, %d times%s', h.name, h.count, coalesce((SELECT printf('; the program counted %s: %d', s.name, s.value) FROM said s WHERE s.process_id = h.process_id), '')) AS finding,
        NULL AS gain_ns, 'no time: what the weights learn is at stake' AS arithmetic, h.start_ns AS start_ns, h.end_ns AS end_ns,
        'kernel ' || h.first_id || ', kernel ' || h.last_id AS evidence, NULL AS cannot_say
-FROM used h JOIN main.process p ON p.id = h.process_id WHERE h.is_half
+FROM used h JOIN analysis_processes p ON p.id = h.process_id WHERE h.is_half
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no kernel can be told to be an optimizer''s by its name' WHERE NOT EXISTS (SELECT 1 FROM used);

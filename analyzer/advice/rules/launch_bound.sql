@@ -21,7 +21,7 @@ place AS (
   SELECT rank, pid, device, host_range, idle_ns, row_number() OVER (PARTITION BY rank, pid, device ORDER BY idle_ns DESC) AS place
   FROM report_idle(:rank, :step, :range, :from_ns, :to_ns, 'range') WHERE cause = 'launch_bound' AND host_range <> ''),
 gap AS (
-  SELECT rank, pid, device, start_ns, start_ns + idle_ns AS end_ns, after_table || ' ' || after_id AS evidence,
+  SELECT rank, pid, device, start_ns, start_ns + idle_ns AS end_ns, launch_bound_ns + unknown_ns AS late_ns, host_call, after_table || ' ' || after_id AS evidence,
          row_number() OVER (PARTITION BY rank, pid, device ORDER BY launch_bound_ns + unknown_ns DESC) AS place
   FROM analysis_idle_gaps(:rank, :step, :range, :from_ns, :to_ns) WHERE cause = 'launch_bound' OR evidence LIKE 'nothing is recorded of the launching thread%')
 SELECT l.rank AS rank, l.pid AS pid,
@@ -33,13 +33,19 @@ SELECT l.rank AS rank, l.pid AS pid,
                                           iif(l.unrecorded_ns > 0.1 * l.idle_ns, ': ranges or Python stacks would say it', '')), '')) AS finding,
        l.gain_ns AS gain_ns,
        iif(l.waited_ns > 0, printf('%.6f ms of gaps - the %.6f ms that waits for the device explain', l.idle_ns / 1e6, l.waited_ns / 1e6), printf('these gaps: %.6f ms', l.idle_ns / 1e6)) AS arithmetic,
-       g.start_ns AS start_ns, g.end_ns AS end_ns, g.evidence AS evidence, p.host_range AS range, NULL AS cannot_say
+       g.start_ns AS start_ns, g.end_ns AS end_ns, g.evidence AS evidence, p.host_range AS range,
+       -- What happens once no graph, fusion or batch makes shorter.
+       iif(g.late_ns > 1000000 AND 2 * g.late_ns > l.idle_ns,
+           printf('Most of it is one gap of %s, %s: ', iif(g.late_ns < 1000000000, printf('%.2f ms', g.late_ns / 1e6), printf('%.3f s', g.late_ns / 1e9)), iif(g.host_call IS NULL, 'which has causes of its own', printf('in which the host called ''%s'' longest', g.host_call))) ||
+             iif(g.host_call GLOB '*GraphInstantiate*' OR g.host_call GLOB '*Capture*', 'making a CUDA graph, which a run does once; record a later part of it to see how it runs.',
+                 'see what the host did there (`plumb report idle FILE --by gap`; ranges, Python stacks, `plumb report os_calls FILE`): loading libraries, first calls of a library, allocating, reading files, compiling; do it before, or once.'), NULL) AS remedy,
+       NULL AS cannot_say
 FROM cost l JOIN analysis_breakdown(:rank, :step, :range, :from_ns, :to_ns) b ON b.pid = l.pid AND b.rank IS l.rank AND b.device = l.device
      LEFT JOIN place p ON p.pid = l.pid AND p.rank IS l.rank AND p.device = l.device AND p.place = 1 AND p.idle_ns > 0.05 * l.idle_ns
      LEFT JOIN gap g ON g.pid = l.pid AND g.rank IS l.rank AND g.device = l.device AND g.place = 1
 WHERE l.gain_ns > 0.005 * b.span_ns
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no API calls were recorded, so it is not known when work was launched'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no API calls were recorded, so it is not known when work was launched'
 WHERE NOT EXISTS (SELECT 1 FROM main.api_call)
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no work of a device was recorded' WHERE NOT EXISTS (SELECT 1 FROM analysis_breakdown);

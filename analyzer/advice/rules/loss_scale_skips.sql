@@ -14,7 +14,7 @@ event AS (
 SELECT c.rank AS rank, c.pid AS pid, printf('%d of %d steps were skipped by the loss scaler', c.skipped, s.steps) AS finding,
        CAST(c.skipped * s.median_ns AS INTEGER) AS gain_ns, printf('%d steps x %.6f ms (median step)', c.skipped, s.median_ns / 1e6) AS arithmetic,
        e.first_ns AS start_ns, e.last_ns AS end_ns,
-       (SELECT 'range ' || r.id FROM main.process p JOIN main.range r ON r.process_id = p.id
+       (SELECT 'range ' || r.id FROM analysis_processes p CROSS JOIN main.range r ON r.process_id = p.id
         WHERE p.pid = c.pid AND p.rank IS c.rank AND r.start_ns = e.first_ns LIMIT 1) AS evidence, NULL AS cannot_say
 FROM scaler c JOIN step s ON s.pid = c.pid AND s.rank IS c.rank LEFT JOIN event e ON e.pid = c.pid AND e.rank IS c.rank
 WHERE c.skipped > 0.05 * s.steps AND NOT s.is_warmup -- the first steps find the scale

@@ -16,7 +16,7 @@ bare AS (SELECT rank, pid, min(time_ns) AS time_ns, what FROM failed f WHERE NOT
 near AS (
   SELECT m.*, d.memory_bytes, p.id AS process_id
   FROM (SELECT rank, pid, device, max(peak_bytes) AS peak_bytes, peak_time_ns FROM report_memory WHERE space = 'device' AND (:rank IS NULL OR rank = :rank) GROUP BY rank, pid, device) m
-       JOIN main.process p ON p.pid = m.pid AND p.rank IS m.rank JOIN main.device d ON d.process_id = p.id AND d.ordinal = m.device
+       JOIN analysis_processes p ON p.pid = m.pid AND p.rank IS m.rank JOIN main.device d ON d.process_id = p.id AND d.ordinal = m.device
   WHERE d.memory_bytes > 0 AND d.kind = 'gpu' AND m.peak_bytes > 0.9 * d.memory_bytes
     AND NOT EXISTS (SELECT 1 FROM exhausted e WHERE e.pid IS m.pid AND e.rank IS m.rank AND e.device IS m.device))
 SELECT 'The device ran out of memory' AS title, e.rank AS rank, e.pid AS pid,

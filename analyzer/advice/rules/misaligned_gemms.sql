@@ -45,7 +45,7 @@ SELECT p.rank AS rank, p.pid AS pid,
        printf('%d %s matrix products have matrices with rows whose length is no multiple of %d; the largest, m x n x k = %d x %d x %d: %s', o.count, o.dtype, o.multiple, o.m, o.n, o.k, o.odd) AS finding,
        NULL AS gain_ns, 'cannot say, because how much slower they are depends on the kernel that the library chooses' AS arithmetic,
        o.start_ns AS start_ns, o.end_ns AS end_ns, o.evidence AS evidence, NULL AS cannot_say
-FROM odd o JOIN main.process p ON p.id = o.process_id WHERE o.place = 1
+FROM odd o JOIN analysis_processes p ON p.id = o.process_id WHERE o.place = 1
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'no library calls or operators with shapes were recorded'
 WHERE NOT EXISTS (SELECT 1 FROM call);

@@ -12,7 +12,7 @@ unscale AS (
   SELECT rank, pid, sum(gpu_total_ns) AS gpu_ns FROM analysis_ranges(:rank, :step, :range, :from_ns, :to_ns) WHERE name = 'unscale' GROUP BY rank, pid),
 example AS (
   SELECT p.pid AS pid, p.rank AS rank, r.id AS id, r.start_ns AS start_ns, max(r.duration_ns) AS duration_ns
-  FROM main.range r JOIN main.process p ON p.id = r.process_id WHERE r.name_id IN (SELECT id FROM main.string WHERE text = 'unscale') GROUP BY p.id),
+  FROM main.range r JOIN analysis_processes p ON p.id = r.process_id WHERE r.name_id IN (SELECT id FROM main.string WHERE text = 'unscale') GROUP BY p.id),
 waits AS (
   SELECT rank, pid, sum(avoidable_ns) AS idle_ns FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'site') WHERE in_range = 'unscale' GROUP BY rank, pid)
 SELECT f.rank AS rank, f.pid AS pid, printf('the loss was scaled in %d steps, but the matrix products are %s', c.count, replace(f.dtypes, ',', ', ')) AS finding,

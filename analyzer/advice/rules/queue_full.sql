@@ -9,8 +9,8 @@ WITH blocked AS (
   FROM report_launch(:rank, :step, :range, :from_ns, :to_ns, 'name') GROUP BY rank, pid HAVING sum(blocked_ns) > 1000000),
 longest AS (
   SELECT p.pid AS pid, p.rank AS rank, a.id AS id, a.start_ns AS start_ns, max(a.duration_ns) AS duration_ns
-  FROM host_window(:rank, :step, :range, :from_ns, :to_ns) w JOIN main.process p ON p.id = w.process_id
-       JOIN main.api_call a ON a.process_id = w.process_id AND a.start_ns >= w.start_ns AND a.start_ns < w.end_ns
+  FROM host_window(:rank, :step, :range, :from_ns, :to_ns) w JOIN analysis_processes p ON p.id = w.process_id
+       CROSS JOIN main.api_call a ON a.process_id = w.process_id AND a.start_ns >= w.start_ns AND a.start_ns < w.end_ns
   WHERE EXISTS (SELECT 1 FROM blocked) AND a.name_id IN (SELECT id FROM main.string WHERE text GLOB '*Launch*') GROUP BY p.id)
 SELECT b.rank AS rank, b.pid AS pid,
        printf('launch calls waited %.6f ms for room in the queue (deepest: %d launches)', b.blocked_ns / 1e6, b.max_depth) AS finding,

@@ -63,6 +63,12 @@ constexpr Section kOtherSections[] = {{"kernels", "", 25},
                                       {"os_calls", "", 15},
                                       {"counters", "", 20}};
 
+std::string gainText(const Finding& finding) {
+  if (!finding.gain) return finding.arithmetic;
+  const std::string how = finding.arithmetic.empty() ? "" : fmt::format(" ({})", finding.arithmetic);
+  return fmt::format("gain: up to {}{}", cli::formatDuration(*finding.gain), how);
+}
+
 std::string whomText(const Finding& finding) {
   std::string whom = finding.whom;
   if (finding.isOutsideSteps) whom += whom.empty() ? "outside the steps" : ", outside the steps";
@@ -218,12 +224,9 @@ void Page::advice() {
   }
   if (found.value().findings.empty()) note("No rule found anything in what the file holds.");
   for (const Finding& finding : found.value().findings) {
-    m_out.write(fmt::format(
-        "<div class=\"finding\"><b>{}</b>{}<br>{}<br><span class=\"muted\">{}</span><br>{}</div>\n",
-        html(finding.title), whomText(finding), html(finding.finding),
-        html(finding.gain ? fmt::format("gain: up to {} ({})", cli::formatDuration(*finding.gain), finding.arithmetic)
-                          : finding.arithmetic),
-        html(finding.remedy)));
+    m_out.write(fmt::format("<div class=\"finding\"><b>{}</b>{}<br>{}<br><span class=\"muted\">{}</span><br>{}</div>\n",
+                            html(finding.title), whomText(finding), html(finding.finding), html(gainText(finding)),
+                            html(finding.remedy)));
   }
   if (!found.value().small.empty()) {
     const size_t count = found.value().small.size();

@@ -252,6 +252,18 @@ TEST_F(Hostile, ATimeoutIsANumberOfSeconds) {
   EXPECT_EQ(plumb({"advise", sample(), "--timeout", "2.5"}).exitCode, 0);
 }
 
+TEST_F(Hostile, ARuleThatGivesOnlyAGainIsShownWithoutEmptyBrackets) {
+  std::filesystem::create_directories(path("rules"));
+  std::ofstream(path("rules/own.sql"))
+      << "-- Own\n-- own\n-- remedy: none\nSELECT 'it is so' AS finding, 5000000000 AS gain_ns";
+  std::ofstream(path("rules/bad.sql")) << "-- Bad\n-- bad\nSELECT 1";
+  const Outcome advice = plumb({"advise", sample()}, {{"PLUMB_RULES", path("rules")}});
+  EXPECT_EQ(advice.exitCode, 0);
+  EXPECT_THAT(advice.output, HasSubstr("it is so\n   gain: up to 5.000 s"));
+  EXPECT_THAT(advice.output, testing::Not(HasSubstr("()")));
+  EXPECT_THAT(advice.output, HasSubstr("and '-- remedy: …': bad"));
+}
+
 TEST_F(Hostile, OnlyWhatIsNotStoredIsCalledLost) {
   const std::string entry = R"({"record_id": 1, "pg_id": 0, "process_group": ["0", "all"], "collective_seq_id": 1,
       "profiling_name": "nccl:all_reduce", "state": "scheduled", "time_created_ns": -1})";

@@ -97,6 +97,27 @@ void addWaitingLoop(const Host& host, const char* wait = "cudaStreamSynchronize"
   }
 }
 
+// Kernels, and after the first one the host sets something up for 20 ms.
+std::string remedyOfOneGap(const char* call) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 3 * kUs, 100 * kUs);
+    host.call(10 * kUs, 19 * kMs, call);
+    for (int64_t i = 0; i < 5; ++i) host.launch((20 + 9 * i) * kMs, (20 + 9 * i) * kMs + 3 * kUs, 8 * kMs);
+  }
+  return findingOf(adviceOn(file), "launch_bound").value_or(Finding{}).remedy;
+}
+
+TEST(Rules, AGraphIsNoRemedyOfOneLongGap) {
+  const std::string ofLibrary = remedyOfOneGap("cudaFree");
+  EXPECT_THAT(ofLibrary, HasSubstr("one gap of 19."));
+  EXPECT_THAT(ofLibrary, HasSubstr("in which the host called 'cudaFree' longest: see what the host did there"));
+  EXPECT_THAT(ofLibrary, testing::Not(HasSubstr("Capture the step")));
+  EXPECT_THAT(remedyOfOneGap("hipGraphInstantiate"), HasSubstr("making a CUDA graph, which a run does once"));
+}
+
 TEST(Rules, HiddenSynchronization) {
   const TraceFile file;
   {
@@ -258,6 +279,20 @@ TEST(Rules, SynchronousCopiesAndSets) {
   const Advice advice = adviceOn(file);
   EXPECT_EQ(gainOf(advice, "memcpy_sync"), 50 * kUs);  // the copies themselves are not lost time
   EXPECT_EQ(gainOf(advice, "memset_sync"), 20 * kUs);
+}
+
+TEST(Rules, ASizeThatWasNotRecordedIsNotCalledNoBytes) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    host.launch(0, 0, kMs);
+    trace.addCopy(host.rank.otherWork(kMs, 400 * kUs, host.call(kMs, 450 * kUs, "hipMemcpy")), 0);
+    trace.execute("UPDATE memory_copy SET is_async = 0");
+  }
+  const auto finding = findingOf(adviceOn(file), "memcpy_sync");
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(finding->finding, HasSubstr("1 synchronous copy (of a size that was not recorded) blocked"));
 }
 
 TEST(Rules, UnoverlappedCopies) {

@@ -177,6 +177,34 @@ TEST(Rules, Fragmentation) {
   EXPECT_THAT(finding->finding, HasSubstr("(50.0 %)"));
 }
 
+// 900 MB reserved, 400 MB handed out; of the other reserved bytes it is known from when on they were.
+Advice adviceOnReserved(double first) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    trace.addKernel(rank.work(0, 100), "kernel");
+    trace.addCounter(rank.process, 5, "torch reserved bytes, device 0", first);
+    trace.addCounter(rank.process, 5, "torch allocated bytes, device 0", 1e8);
+    trace.addCounter(rank.process, 9, "torch reserved bytes, device 0", 9e8);
+    trace.addCounter(rank.process, 9, "torch allocated bytes, device 0", 4e8);
+    trace.addAllocation({.process = rank.process,
+                         .device = rank.device,
+                         .startNs = 5,
+                         .address = 1 << 20,
+                         .bytes = 400'000'000,
+                         .fromPool = true});
+  }
+  return adviceOn(file);
+}
+
+TEST(Rules, WhatWasReservedBeforeTheRecordingMayHaveServedThen) {
+  EXPECT_TRUE(findingOf(adviceOnReserved(2e8), "fragmentation"));
+  const Advice advice = adviceOnReserved(9e8);
+  EXPECT_FALSE(findingOf(advice, "fragmentation"));
+  EXPECT_THAT(reasonOf(advice, "fragmentation"), HasSubstr("reserved already when memory was first recorded"));
+}
+
 TEST(Rules, MemoryThatIsHandedOutLaterWasOnlyCached) {
   const TraceFile file;
   {

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <tuple>
 
+#include "analyzer/analyses/analysis_tables.h"
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::test {
@@ -135,6 +137,31 @@ TEST(Copies, BySizeClass) {
   EXPECT_STREQ(kSizeClasses[*bySize[1].sizeClass].name, "1 to 16 MiB");
   EXPECT_STREQ(kSizeClasses[*bySize[2].sizeClass].name, "256 MiB and more");
   EXPECT_DOUBLE_EQ(bySize[0].fastest, 1e10);
+}
+
+TEST(Copies, OfUnknownSizeHaveNeitherATotalNorABandwidth) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (int64_t i = 0; i < 2; ++i) trace.addCopy(rank.work(i * 20, 10), 0);  // 0: not recorded
+    trace.addSet(rank.work(40, 10), 100);
+    trace.addSet(rank.work(60, 10), 0);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  valueOf(registerAnalysisTables(trace));
+  auto row = valueOf(trace.query(
+      "SELECT name, calls, total_bytes, median_bytes, bandwidth_bytes_per_s, best_bytes_per_s FROM analysis_copies"
+      " ORDER BY name"));
+  ASSERT_TRUE(row.next());
+  EXPECT_EQ(row.integer(1), 2);
+  for (int column = 2; column < 6; ++column) EXPECT_TRUE(row.isNull(column)) << row.columnName(column);
+  ASSERT_TRUE(row.next());
+  EXPECT_TRUE(row.isNull(2)) << "of one of the sets it is not known";
+  EXPECT_EQ(row.real(3), 100);
+  EXPECT_TRUE(row.isNull(4));
+  const auto bySize = valueOf(totalCopies(trace, {}, CopyGrouping::Size));
+  EXPECT_EQ(std::ranges::count_if(bySize, [](const CopyTotals& one) { return !one.sizeClass; }), 2);
 }
 
 TEST(Copies, ByDirectionAreThoseOfAllProcesses) {

@@ -240,6 +240,15 @@ TEST_F(Roofline, WithoutRoofOrBytesOrTimeNothingIsClaimed) {
   EXPECT_EQ(device.withoutFlops.at(0).name, "untimed");
 }
 
+TEST_F(Roofline, OfAKernelThatComputesNothingOnlyAMemoryRoofIsMissing) {
+  m_builder.addRoof(m_rank.process, 0, "bf16", 1e12);
+  declare(10, 20, "fill", 0, 8000);
+  launch(15, 100, "fill_kernel");
+  const RooflinePoint point = analyze().at(0).points.at(0);
+  EXPECT_EQ(point.verdict, Verdict::CannotSay);
+  EXPECT_THAT(point.reason, testing::StartsWith("no memory roof of the device is known"));
+}
+
 TEST_F(Roofline, AKernelThatComputesNothingCanBeMemoryBound) {
   m_builder.addRoof(m_rank.process, 0, "fp32", 1e12);
   m_builder.addRoof(m_rank.process, 0, "memory", 1e11);
