@@ -256,14 +256,27 @@ struct FileState {
   }
 };
 
-// The state that the snapshot shows; none where the file changed just then, or is not there any more.
-std::optional<FileState> stateOf(Trace& trace) {
-  const FileState before = FileState::of(trace.path());
-  auto rows = trace.query("SELECT 1 FROM main.meta LIMIT 1");  // a transaction begins with its first statement
-  if (rows.ok()) (void)rows.value().next();
-  const FileState after = FileState::of(trace.path());
-  return before == after && after.file != FileState::Part() ? std::optional(after) : std::nullopt;
-}
+// A connection, and the state of the file that its snapshot shows.
+class Opened {
+ public:
+  explicit Opened(const std::string& path) : m_before(FileState::of(path)), m_trace(Trace::open(path)) {}
+  Opened(const Opened&) = delete;  // the snapshot holds on to it
+  Opened& operator=(const Opened&) = delete;
+
+  // None where the file was changed or replaced since it was opened. The snapshot stays.
+  [[nodiscard]] std::optional<FileState> state() {
+    if (!m_trace.ok() || !m_snapshot.emplace(m_trace.value()).status().ok()) return std::nullopt;
+    auto rows = m_trace.value().query("SELECT 1 FROM main.meta LIMIT 1");  // a transaction begins with a statement
+    if (!rows.ok() || !rows.value().next()) return std::nullopt;
+    return FileState::of(m_trace.value().path()) == m_before ? std::optional(m_before) : std::nullopt;
+  }
+  [[nodiscard]] Result<Trace>& trace() { return m_trace; }
+
+ private:
+  FileState m_before;
+  Result<Trace> m_trace;
+  std::optional<Snapshot> m_snapshot;
+};
 
 // What the threads share that make several reports.
 struct SharedWork {
@@ -313,12 +326,9 @@ class Helpers {
   // With the file in the same state: what is read once is shared, and reports of one call belong together.
   void takePart(const std::string& file) {
     reserveMemory();
-    Result<Trace> trace = Trace::open(file);
+    Opened opened(file);
     m_begin.wait();
-    if (m_work && m_work->state && trace.ok()) {
-      const Snapshot snapshot(trace.value());
-      if (snapshot.status().ok() && stateOf(trace.value()) == m_work->state) makeReports(*m_work, trace);
-    }
+    if (m_work && m_work->state && opened.state() == m_work->state) makeReports(*m_work, opened.trace());
     m_done.count_down();
   }
 
@@ -348,11 +358,10 @@ int printReports(const ReportArguments& arguments, const std::vector<Report>& re
   }
   reserveMemory();
   SharedWork work{arguments, reports, inOrderOfWork(asked)};
-  Result<Trace> trace = Trace::open(arguments.file);
-  std::optional<Snapshot> snapshot;
-  if (trace.ok() && snapshot.emplace(trace.value()).status().ok()) work.state = stateOf(trace.value());
+  Opened opened(arguments.file);
+  work.state = opened.state();
   helpers.begin(work);
-  makeReports(work, trace);
+  makeReports(work, opened.trace());
   helpers.waitUntilMade();
   const Outcome& first = asked.front().outcome;
   const auto failedAlike = [&](const Asked& one) { return one.outcome.message == first.message; };
