@@ -244,7 +244,9 @@ std::string_view OperatorIndex::shapeOf(int64_t shape) const {
 }
 
 std::string_view OperatorIndex::nameOf(Trace& trace, StringId name) const {
-  return name.value() < 0 ? std::string_view(m_names[static_cast<size_t>(-1 - name.value())]) : trace.text(name);
+  // A damaged file may have negative ids of its own.
+  const auto cut = static_cast<size_t>(-1 - name.value());  // huge for all that are none
+  return cut < m_names.size() ? std::string_view(m_names[cut]) : trace.text(name);
 }
 
 std::optional<size_t> OperatorIndex::find(const LaunchedWork& work) const {

@@ -10,6 +10,8 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <compare>
+#include <cstdint>
 #include <cstdlib>
 #include <set>
 #include <string_view>
@@ -168,18 +170,43 @@ std::string_view unitOfQuantity(std::string_view text) {
   return text.ends_with('s') ? "ns" : "";
 }
 
+// Two whole numbers are compared as such: from 2^53 on not each is a double.
+struct Number {
+  double real = 0;
+  std::optional<int64_t> whole;
+
+  friend std::partial_ordering operator<=>(const Number& a, const Number& b) {
+    return a.whole && b.whole ? std::partial_ordering(*a.whole <=> *b.whole) : a.real <=> b.real;
+  }
+};
+Number numberAt(const Statement& row, int column) {
+  const bool isWhole = row.type(column) == ValueType::Integer;
+  return {row.real(column), isWhole ? std::optional(row.integer(column)) : std::nullopt};
+}
+
 struct Limit {
   const char* key;
   const char* words;
-  bool (*holds)(double value, double limit);
+  bool (*holds)(std::partial_ordering valueToLimit);
 };
 constexpr std::array<Limit, 3> kLimits = {
-    {{"min", "at least", [](double value, double limit) { return value >= limit; }},
-     {"max", "at most", [](double value, double limit) { return value <= limit; }},
-     {"equals", "exactly", [](double value, double limit) { return value == limit; }}}};
+    {{"min", "at least", [](std::partial_ordering order) { return order >= 0; }},
+     {"max", "at most", [](std::partial_ordering order) { return order <= 0; }},
+     {"equals", "exactly", [](std::partial_ordering order) { return order == 0; }}}};
 
 Error atNode(const std::string& path, const YAML::Node& node, const std::string& what) {
   return Error{fmt::format("{}, line {}: {}", path, node.Mark().line + 1, what)};
+}
+
+// Where the number has no fraction, and it fits.
+std::optional<int64_t> wholeQuantity(std::string_view text) {
+  int64_t value = 0, whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  const auto factor = error == std::errc() ? parseQuantity(fmt::format("1{}", unit)) : std::nullopt;
+  const bool isWhole = factor && !unit.starts_with('.') && !unit.starts_with('e') && !unit.starts_with('E');
+  if (!isWhole || __builtin_mul_overflow(value, static_cast<int64_t>(*factor), &whole)) return std::nullopt;
+  return whole;
 }
 
 // Of two equal keys one would silently not count.
@@ -211,15 +238,15 @@ Result<std::string> whyNotApplied(Trace& trace, const YAML::Node& rule, const st
 struct Bounds {
   struct Bound {
     const Limit* limit;
-    double value;
+    Number value;
     std::string text;
   };
   std::vector<Bound> all;
   std::string words;      // "at least 2 and at most 3"
   std::string_view unit;  // "" when their texts have none
 
-  [[nodiscard]] bool hold(double value) const {
-    return std::ranges::all_of(all, [&](const Bound& bound) { return bound.limit->holds(value, bound.value); });
+  [[nodiscard]] bool hold(const Number& value) const {
+    return std::ranges::all_of(all, [&](const Bound& bound) { return bound.limit->holds(value <=> bound.value); });
   }
 };
 
@@ -230,7 +257,7 @@ Result<Bounds> boundsOf(const YAML::Node& rule, const std::string& path) {
     const auto text = rule[limit.key].as<std::string>();
     const auto bound = parseQuantity(text);
     if (!bound) return atNode(path, rule[limit.key], fmt::format("'{}' is no number, duration or size", text));
-    bounds.all.push_back({&limit, *bound, text});
+    bounds.all.push_back({&limit, {*bound, wholeQuantity(text)}, text});
     bounds.words += fmt::format("{}{} {}", bounds.words.empty() ? "" : " and ", limit.words, text);
     if (bounds.unit.empty()) bounds.unit = unitOfQuantity(text);
   }
@@ -243,7 +270,9 @@ std::string measured(const Statement& row, const Bounds& bounds) {
   const std::string_view name = row.columnName(0);
   std::string text = isName(name) ? fmt::format("{} = ", name) : "";
   const double value = row.real(0);
-  const bool isBetweenDigits = bounds.hold(value) != bounds.hold(std::strtod(shortNumber(value).c_str(), nullptr));
+  const bool isBetweenDigits =
+      row.type(0) == ValueType::Real &&
+      bounds.hold({value, {}}) != bounds.hold({std::strtod(shortNumber(value).c_str(), nullptr), {}});
   text +=
       isBetweenDigits ? fmt::format("{}", value) : measureAt(row, 0, bounds.unit.empty() ? unitOf(name) : bounds.unit);
   for (int i = 1; i < row.columnCount(); ++i) {
@@ -269,7 +298,7 @@ Result<GateResult> checkValue(Trace& trace, const YAML::Node& rule, const std::s
     if (!isNumber(row, 0)) {
       return outcomeOf(name, false, fmt::format("cannot say, because the value '{}' is no number", row.text(0)));
     }
-    const bool isGood = bounds.value().hold(row.real(0));
+    const bool isGood = bounds.value().hold(numberAt(row, 0));
     if (rows++ == 0 || (!isGood && wrong == 0)) result.detail = measured(row, bounds.value());
     wrong += !isGood;
   }

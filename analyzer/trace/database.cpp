@@ -412,6 +412,7 @@ Result<Statement> Database::prepare(std::string_view sql) {
   if (!first.value()) return Error{"The SQL text has no statement."};
   // SQLite, not a search for characters, knows whether what follows is more than blanks and comments.
   const auto second = prepareNext(sql, at);
+  if (!second.ok() && sqlite3_errcode(m_handle.get()) == SQLITE_INTERRUPT) return second.error();
   if (!second.ok() || second.value()) return Error{"More than one SQL statement was given where one is expected."};
   return std::move(*first.value());
 }

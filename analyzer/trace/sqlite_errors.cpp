@@ -53,6 +53,13 @@ std::string errorSentence(sqlite3* handle, const std::string& file) {
       if (std::string problem = compressedFileProblem(handle); !problem.empty()) return problem;
       return fmt::format("{} cannot be read ({}, {}).", file, detail, sqlite3_errstr(code));
     case SQLITE_READONLY:
+      if (code == SQLITE_READONLY_ROLLBACK) {
+        return fmt::format(
+            "{} was left in the middle of a change, which has to be undone before it can be read: `plumb index {}` does"
+            " that.",
+            file, file);
+      }
+      [[fallthrough]];
     case SQLITE_AUTH:
       return fmt::format("A trace is opened for reading only, and this statement wants more ({}).", detail);
     case SQLITE_INTERRUPT:

@@ -126,6 +126,13 @@ void removeCompanions(const std::string& path) {
   for (const std::string_view companion : kCompanions) fs::remove(path + std::string(companion), ignored);
 }
 
+bool hasCompanions(const std::string& path) {
+  std::error_code failed;
+  return std::ranges::any_of(kCompanions, [&](std::string_view companion) {
+    return fs::exists(fs::symlink_status(path + std::string(companion), failed));
+  });
+}
+
 void removeWithCompanions(const std::string& path) {
   std::error_code ignored;
   fs::remove_all(path, ignored);
@@ -266,8 +273,14 @@ void Staging::forget() noexcept {
 }
 
 Status Staging::publishFile(bool replace) {
-  // SQLite would take the log of the old file for one of the new.
-  const bool leavesLog = replace && isDatabase(m_target);
+  // SQLite would take a log that lies there for one of the new file. The old file goes before its log, without which it
+  // may be half a change: a process that is killed meanwhile leaves no file rather than a wrong one.
+  if (replace && isDatabase(m_target) && hasCompanions(m_target)) {
+    if (::unlink(m_target.c_str()) != 0) return systemError();
+    removeCompanions(m_target);
+  } else if (std::error_code failed; isDatabase(m_path) && !fs::exists(fs::symlink_status(m_target, failed))) {
+    removeCompanions(m_target);  // of a file that is gone
+  }
   int result = -1;
   errno = EINVAL;
   if (!replace) {
@@ -276,7 +289,6 @@ Status Staging::publishFile(bool replace) {
   }
   if (result != 0 && (errno == EINVAL || errno == ENOSYS)) result = ::rename(m_path.c_str(), m_target.c_str());
   if (result != 0) return systemError();
-  if (leavesLog) removeCompanions(m_target);
   forget();
   return Unit{};
 }

@@ -27,26 +27,19 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
-def _is_compressed(path: pathlib.Path) -> bool:
+def _is_compressed(start: bytes) -> bool:
     """Zstandard data: a frame, or a skippable one."""
-    with path.open("rb") as file:
-        start = file.read(4)
-    return start == b"\x28\xb5\x2f\xfd" or (start[:1] != b"" and 0x50 <= start[0] <= 0x5F and start[1:] == b"\x2a\x4d\x18")
+    return start[:4] == b"\x28\xb5\x2f\xfd" or (start[:1] != b"" and 0x50 <= start[0] <= 0x5F and start[1:4] == b"\x2a\x4d\x18")
 
 
-def _uri(path: pathlib.Path) -> str:
-    uri = path.resolve().as_uri() + "?mode=ro"
-    if _is_compressed(path):
-        return uri + "&vfs=plumb_zstd"
-    with path.open("rb") as file:
-        header = file.read(100)
-    log = path.with_name(path.name + "-wal")
-    is_log_mode = len(header) > 18 and header[18] == 2
-    # A file in log mode needs a -shm file, which a reader creates. Where it cannot, and there is no log, nobody is
-    # writing it either, and it can be read as it stands.
-    if is_log_mode and not (log.exists() and log.stat().st_size) and not os.access(path.parent, os.W_OK):
-        uri += "&immutable=1"
-    return uri
+def _start(file: pathlib.Path) -> bytes:
+    """Only of a file that SQLite says is no database: closing one that it has open drops the locks of this process."""
+    with file.open("rb") as opened:
+        return opened.read(16)
+
+
+def _has_content(file: pathlib.Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
 
 
 # What sqlite3 raises: besides its own, about a message with bytes of a damaged file in it, and about an integer of more
@@ -73,21 +66,37 @@ def _load(connection: sqlite3.Connection, library: pathlib.Path) -> None:
 
 
 def check_kind(file: pathlib.Path) -> None:
-    """Raises what can be said of a file before SQLite is asked, which does not name it."""
+    """Raises what can be said of a file without opening it, and SQLite does not say."""
     if file.is_dir():
         raise Error(f"{file} is a folder: name a trace file in it.")
     if not file.is_file():
         raise Error(f"There is no file {file}.")
+    if not os.access(file, os.R_OK):
+        raise Error(f"{file} cannot be opened: you have no right to read it.")
+
+
+def _connect(file: pathlib.Path, options: str = "") -> sqlite3.Connection:
+    """A connection that has read the file's header."""
+    connection = sqlite3.connect(file.resolve().as_uri() + "?mode=ro" + options, uri=True)
     try:
-        with file.open("rb") as opened:
-            start = opened.read(16)
-        if start and not b"SQLite format 3\0".startswith(start) and not _is_compressed(file):
-            raise Error(
-                f"{file} is not a Plumbline file: it is not an SQLite database. A trace of another profiler has to be "
-                "imported first: plumb import FILE -o run.sqlite."
-            )
-    except OSError as error:
-        raise Error(f"{file} cannot be opened: {error}.") from error
+        connection.execute("PRAGMA schema_version").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _open(file: pathlib.Path) -> sqlite3.Connection:
+    try:
+        return _connect(file)
+    except sqlite3.OperationalError as error:
+        # A file in log mode needs a -shm file, which a reader creates. Where it cannot, and there is no log, nobody is
+        # writing it either, and it can be read as it stands.
+        has_log = any(_has_content(file.with_name(file.name + end)) for end in ("-wal", "-journal"))
+        is_of_folder = "unable to open" in str(error) or "readonly database" in str(error)
+        if not is_of_folder or has_log or os.access(file.parent, os.W_OK):
+            raise
+        return _connect(file, "&immutable=1")
 
 
 def _problem(file: pathlib.Path, library: pathlib.Path) -> Optional[str]:
@@ -106,14 +115,19 @@ class Library:
         # Who asks why reading a compressed file failed; SQLite has no words for it.
         self._problem: Callable[[], Optional[str]] = lambda: None
         try:
-            if _is_compressed(file):
-                self._problem = functools.partial(_problem, file, library)
-                problem = self._problem()
-                if problem:
-                    raise Error(problem)
-            self.connection = sqlite3.connect(_uri(file), uri=True)
-        except (OSError, sqlite3.Error) as error:
-            raise Error(f"{file} cannot be opened: {error}.") from error
+            try:
+                self.connection = _open(file)
+            except sqlite3.DatabaseError as error:
+                if "not a database" not in str(error):
+                    raise
+                self.connection = self._open_compressed(file, library)
+        except _FAILURES + (OSError,) as error:
+            if "readonly database" in str(error):  # a journal to be played back
+                raise Error(
+                    f"{file} was left in the middle of a change, which has to be undone before it can be read: "
+                    f"`plumb index {file}` does that."
+                ) from error
+            raise Error(self._problem() or f"{file} cannot be opened: {_sentence(error)}.") from error
         self.connection.text_factory = lambda text: text.decode("utf-8", "replace")
         try:
             # A view of a stranger's file runs nothing but harmless functions.
@@ -124,6 +138,18 @@ class Library:
             problem = self._problem()
             self.close()
             raise Error(problem or f"{file} cannot be read: {_sentence(error)}.") from error
+
+    def _open_compressed(self, file: pathlib.Path, library: pathlib.Path) -> sqlite3.Connection:
+        if not _is_compressed(_start(file)):
+            raise Error(
+                f"{file} is not a Plumbline file: it is not an SQLite database. A trace of another profiler has to be "
+                "imported first: plumb import FILE -o run.sqlite."
+            )
+        self._problem = functools.partial(_problem, file, library)
+        problem = self._problem()
+        if problem:
+            raise Error(problem)
+        return _connect(file, "&vfs=plumb_zstd")
 
     def query(self, sql: str, params: Parameters) -> Table:
         if self.connection is None:

@@ -81,7 +81,7 @@ class Queries(WithSample):
             (lambda: self.run_.query("SELEC"), "syntax error"),
             (lambda: self.run_.report("kernel"), "There is no report 'kernel'; the nearest are kernels"),
             (lambda: self.run_.report("zzz"), "there are api, "),
-            (lambda: self.run_.report("steps", by="grid"), "takes no --by"),
+            (lambda: self.run_.report("clock_offsets", by="grid"), "takes no --by"),
             (lambda: self.run_.report("kernels", rank=99), "There is no rank 99"),
             (lambda: self.run_.query("DELETE FROM kernel"), "read"),
             (lambda: self.run_.query("CREATE TABLE t(x)"), "read"),
@@ -144,7 +144,7 @@ class WithTheProgram(WithSample):
                 ours, theirs = run.query(sql, params), asked.query(sql, params)
                 self.assertEqual((ours.columns, ours.tuples), (theirs.columns, theirs.tuples))
         with self.assertRaisesRegex(plumbline.Error, "takes no --by"):
-            asked.report("steps", by="grid")
+            asked.report("clock_offsets", by="grid")
         asked.close()
         with self.assertRaisesRegex(plumbline.Error, "closed"):
             asked.query("SELECT 1")
@@ -175,6 +175,8 @@ class Opening(WithSample):
         ]:
             with self.assertRaisesRegex(plumbline.Error, part):
                 plumbline.open(path)
+        if not LOADS_EXTENSIONS:
+            return
         junk = folder / "libplumb_sql.so"
         junk.write_text("no library")
         with self.assertRaisesRegex(plumbline.Error, "libplumb_sql.so cannot be loaded"):
@@ -198,6 +200,47 @@ class Opening(WithSample):
             with plumbline.open(cut) as run:
                 for (table,) in run.query("SELECT name FROM sqlite_schema WHERE rootpage > 0 AND type = 'table'").tuples:
                     run.query(f"SELECT * FROM main.{table} NOT INDEXED")
+
+    def test_locks_of_this_process_stay(self):
+        file = str(pathlib.Path(self.folder.name) / "locked.sqlite")
+        shutil.copy(self.file, file)
+
+        def others_error():
+            code = (
+                "import sqlite3, sys\n"
+                "try: sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None).execute('UPDATE meta SET value = value')\n"
+                "except sqlite3.OperationalError as error: print(error)"
+            )
+            return subprocess.run([sys.executable, "-c", code, file], check=True, capture_output=True, text=True).stdout
+
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as writer:
+            writer.execute("BEGIN IMMEDIATE")
+            writer.execute("UPDATE kernel SET duration_ns = 5")
+            self.assertIn("locked", others_error())
+            with plumbline.open(file):
+                self.assertIn("locked", others_error())
+            self.assertIn("locked", others_error())
+            writer.execute("COMMIT")
+        self.assertEqual(others_error(), "")
+
+    def test_a_file_left_in_a_change_says_what_undoes_it(self):
+        file = pathlib.Path(self.folder.name) / "changed.sqlite"
+        shutil.copy(self.file, file)
+        journal = pathlib.Path(f"{file}-journal")
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as writer:
+            writer.execute("PRAGMA cache_size = 1")  # so that the change is in the file before its end
+            writer.execute("BEGIN IMMEDIATE")
+            writer.execute("UPDATE string SET text = text || 'x'")
+            writer.execute("UPDATE kernel SET duration_ns = 5")
+            left = file.read_bytes(), journal.read_bytes()
+        file.write_bytes(left[0])
+        journal.write_bytes(left[1])
+        with self.assertRaisesRegex(plumbline.Error, "in the middle of a change.*plumb index"):
+            plumbline.open(file)
+        program = pathlib.Path(os.environ["PLUMB_HOME"]) / "bin" / "plumb"
+        subprocess.run([program, "index", file], check=True, stdout=subprocess.DEVNULL)
+        with plumbline.open(file) as run, plumbline.open(self.file) as sample:
+            self.assertEqual(run.query("SELECT * FROM kernel").tuples, sample.query("SELECT * FROM kernel").tuples)
 
     @unittest.skipUnless(LOADS_EXTENSIONS, "this Python's sqlite3 loads no extensions")
     def test_without_the_library_the_message_says_what_to_do(self):

@@ -54,6 +54,22 @@ TEST(Operators, OfAFrameworkNestByTheirParents) {
   EXPECT_EQ(byShape[0].shape, "[[64, 3]]");
 }
 
+TEST(Operators, NegativeNamesOfADamagedFileAreNone) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    for (const char* name : {"-1", "-5", "-2147483648", "-9223372036854775808"}) {
+      trace.execute("INSERT INTO operator(process_id, thread_id, start_ns, duration_ns, name_id) VALUES(" +
+                    std::to_string(rank.process) + "," + std::to_string(rank.thread) + ",0,50," + name + ")");
+    }
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto totals = valueOf(totalOperators(trace, {}, OperatorGrouping::Name));
+  ASSERT_EQ(totals.size(), 4u);
+  for (const OperatorTotals& one : totals) EXPECT_EQ(one.name, "");
+}
+
 TEST(Operators, OfOurOwnRecordingsAreLibraryCallsAndDeclaredRanges) {
   const TraceFile file;
   {

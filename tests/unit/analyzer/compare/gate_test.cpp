@@ -150,6 +150,21 @@ TEST_F(Gate, YamlLimitsWithUnits) {
   EXPECT_FALSE(results[4].passed);
 }
 
+TEST_F(Gate, WholeNumbersAreComparedToTheLastDigit) {
+  const auto passes = [&](const std::string& value, const std::string& limit) {
+    return only("rules:\n  - {value: SELECT " + value + ", " + limit + "}\n").passed;
+  };
+  EXPECT_FALSE(passes("9007199254740993", "max: 9007199254740992"));
+  EXPECT_TRUE(passes("9007199254740993", "max: 9007199254740993"));
+  EXPECT_FALSE(passes("9007199254740992", "equals: 9007199254740993"));
+  EXPECT_FALSE(passes("-9223372036854775808", "min: -9223372036854775807"));
+  EXPECT_FALSE(passes("9223372036000000001", "max: 9223372036 s"));
+  EXPECT_TRUE(passes("9223372036854775807", "max: 1e19"));
+  EXPECT_TRUE(passes("3", "equals: 3.0"));
+  EXPECT_TRUE(passes("1500", "equals: 1.5 us"));
+  EXPECT_FALSE(passes("9007199254740994.0", "max: 9007199254740992"));
+}
+
 TEST_F(Gate, YamlReadsReports) {
   EXPECT_TRUE(only("rules:\n  - {name: steps, value: SELECT count(*) FROM analysis_steps, equals: 4}\n").passed);
 }

@@ -303,6 +303,27 @@ TEST_F(StagingTest, TheLogOfAReplacedDatabaseGoes) {
   }
 }
 
+// As a process leaves it that is killed between the steps of replacing a database.
+TEST_F(StagingTest, TheLogOfADatabaseThatIsGoneGoes) {
+  std::ofstream(m_folder.file("a-journal")) << "of one that is gone";
+  auto staging = Staging::file(m_folder.file("a"), "making");
+  ASSERT_TRUE(staging.ok());
+  std::ofstream(staging.value().path(), std::ios::binary) << std::string("SQLite format 3\0", 16);
+  ASSERT_TRUE(staging.value().publishFile(false).ok());
+  EXPECT_EQ(files(), (std::vector<std::string>{"a"}));
+}
+
+// What SQLite would play into the new file is gone before that is there: here it never comes.
+TEST_F(StagingTest, ADatabaseThatIsReplacedGoesBeforeItsLogAndThatBeforeTheNewFile) {
+  std::ofstream(m_folder.file("a"), std::ios::binary) << std::string("SQLite format 3\0", 16);
+  std::ofstream(m_folder.file("a-journal")) << "of the old one";
+  auto staging = Staging::file(m_folder.file("a"), "making");
+  ASSERT_TRUE(staging.ok());
+  std::filesystem::remove(staging.value().path());
+  EXPECT_FALSE(staging.value().publishFile(true).ok());
+  EXPECT_THAT(files(), IsEmpty());
+}
+
 TEST_F(StagingTest, AFolderReplacesItsOwnEntriesOnly) {
   std::filesystem::create_directories(m_folder.file("out/gone/deep"));
   std::ofstream(m_folder.file("out/kept")) << "mine";

@@ -190,6 +190,42 @@ TEST(Stranger, AnErrorNamesThePosition) {
   EXPECT_THAT(errorOf(trace.query("  -- nothing")), HasSubstr("no statement"));
 }
 
+TEST(Open, AnInterruptBehindAStatementIsNoSecondOne) {
+  const TraceFile file;
+  makeTrace(file.path());
+  Trace trace = valueOf(Trace::open(file.path()));
+  auto rows = valueOf(trace.query("SELECT id FROM kernel"));
+  ASSERT_TRUE(rows.next());  // while one statement runs, an interrupt is for all
+  const auto interrupt = [](void* handle, int, const char*, const char*, const char*, const char*) {
+    sqlite3_interrupt(static_cast<sqlite3*>(handle));
+    return SQLITE_OK;
+  };
+  sqlite3* handle = trace.database().handle();
+  sqlite3_set_authorizer(handle, interrupt, handle);
+  EXPECT_EQ(errorOf(trace.database().prepare("SELECT 1;\n")), "The query was stopped.");
+  sqlite3_set_authorizer(handle, nullptr, nullptr);
+}
+
+TEST(Open, AFileLeftInAChangeSaysWhatUndoesIt) {
+  const TraceFile left;
+  const std::string path = left.path() + ".changing.sqlite";
+  makeTrace(path);
+  sqlite3* writer = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &writer), SQLITE_OK);
+  // Without a cache the change is in the file before its end.
+  ASSERT_EQ(sqlite3_exec(writer,
+                         "PRAGMA cache_size = 1; BEGIN IMMEDIATE; UPDATE string SET text = text || 'x';"
+                         " UPDATE kernel SET duration_ns = 5",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  writeText(left.path(), readAll(path));
+  writeText(left.path() + "-journal", readAll(path + "-journal"));
+  sqlite3_close(writer);
+  std::filesystem::remove(path);
+  EXPECT_THAT(errorOf(Trace::open(left.path())), HasSubstr("in the middle of a change"));
+  EXPECT_THAT(errorOf(Trace::open(left.path())), HasSubstr("`plumb index " + left.path() + "`"));
+}
+
 TEST(Live, RowsAppearWhileTheFileIsOpen) {
   const TraceFile file;
   makeTrace(file.path());
