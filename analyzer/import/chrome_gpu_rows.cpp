@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of ChromeRows that knows work on the device.
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <utility>
 
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/import/chrome_rows.h"
@@ -255,40 +252,6 @@ void ChromeRows::set(const ChromeEvent& event, const Times& times) {
   m_file.rows().insert(row);
   if (bandwidth) m_file.rows().insert(schema::MemorySetBandwidthRow{.memory_set_id = id, .gb_per_s = *bandwidth});
   noteWork(event, "memory_set", id, times, place, work);
-}
-
-Status ChromeRows::takeSizesFromCalls() {
-  if (m_sizedCalls.empty()) return Unit{};
-  schema::Database& database = m_file.database();
-  Status made = database.execute(
-      "DROP TABLE IF EXISTS temp.sized_call; CREATE TEMP TABLE sized_call(id INTEGER PRIMARY "
-      "KEY, bytes INTEGER NOT NULL)");
-  if (!made.ok()) return made;
-  {
-    auto insert = database.prepare("INSERT INTO temp.sized_call VALUES(?, ?)");
-    if (!insert.ok()) return insert.error();
-    for (const SizedCall& call : m_sizedCalls) {
-      insert.value().bind(call.id);
-      insert.value().bind(call.bytes);
-      if (!insert.value().run()) return Error{database.lastError()};
-    }
-  }
-  made = database.execute(
-      "DROP TABLE IF EXISTS temp.moved; CREATE TEMP TABLE moved(process_id, correlation, bytes, PRIMARY KEY(process_id,"
-      " correlation)) WITHOUT ROWID; INSERT OR IGNORE INTO temp.moved SELECT a.process_id, a.correlation, s.bytes FROM"
-      " temp.sized_call s CROSS JOIN api_call a ON a.id = s.id");
-  if (!made.ok()) return made;
-  // Of a call that made several the parts are not known.
-  for (const auto& [table, first] : {std::pair("memory_copy", m_firstCopy), std::pair("memory_set", m_firstSet)}) {
-    made = database.execute(fmt::format(
-        "UPDATE {0} SET bytes = m.bytes FROM temp.moved m WHERE {0}.id > {1} AND {0}.bytes = 0 AND m.process_id = "
-        "{0}.process_id AND"
-        " m.correlation = {0}.correlation AND ({0}.process_id, {0}.correlation) IN (SELECT process_id, correlation FROM"
-        " {0} WHERE id > {1} AND bytes = 0 GROUP BY 1, 2 HAVING count(*) = 1)",
-        table, first));
-    if (!made.ok()) return made;
-  }
-  return Unit{};
 }
 
 void ChromeRows::synchronization(const ChromeEvent& event, const Times& times) {

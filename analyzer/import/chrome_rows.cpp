@@ -274,10 +274,9 @@ void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const cha
   m_registry.noteHostPid(event.pid, HostSign::Call);
   const int64_t process = m_registry.process(event.pid);
   int64_t correlation = 0, result = 0;
-  std::optional<int64_t> stack, bytes;
+  std::optional<int64_t> stack;
   event.forEachArgument([&](std::string_view key, const JsonValue& value) {
     if (key == "correlation") correlation = value.toInteger().value_or(0);
-    if (key == "size") bytes = value.toInteger();
     if (key == "Call stack") stack = m_stacks.idOf(value);
     if (key == "return value" || key == "result") result = value.toInteger().value_or(0);
   });
@@ -297,9 +296,6 @@ void ChromeRows::apiCall(const ChromeEvent& event, const Times& times, const cha
                                           .layer = layer,
                                           .correlation = correlation,
                                           .result = result});
-  const bool isMove = event.name.text.find("Memcpy") != std::string_view::npos ||
-                      event.name.text.find("Memset") != std::string_view::npos;
-  if (bytes && *bytes > 0 && isMove && correlation != 0) m_sizedCalls.push_back({id, *bytes});
   if (stack) m_file.rows().insert(schema::ApiCallStackRow{.api_call_id = id, .stack_id = *stack});
 }
 
@@ -471,7 +467,6 @@ Status ChromeRows::finish(const RunFacts& facts) {
     }
   }
   if (Status done = separateReused(); !done.ok()) return done;
-  if (Status done = takeSizesFromCalls(); !done.ok()) return done;
   if (Status done = m_operators.finish(); !done.ok()) return done;
   if (Status done = m_memory.finish(process, m_firstNs.value_or(0)); !done.ok()) return done;
   if (process != 0) {

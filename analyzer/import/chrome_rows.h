@@ -33,8 +33,6 @@ class ChromeRows {
   ChromeRows(TraceFile& file, bool isTorch, size_t number)
       : m_file(file),
         m_firstCall(static_cast<int64_t>(file.rows().idCount<schema::ApiCallRow>())),
-        m_firstCopy(static_cast<int64_t>(file.rows().idCount<schema::MemoryCopyRow>())),
-        m_firstSet(static_cast<int64_t>(file.rows().idCount<schema::MemorySetRow>())),
         m_registry(file, isTorch),
         m_operators(file, m_tally, number),
         m_stacks(file),
@@ -125,8 +123,6 @@ class ChromeRows {
   [[nodiscard]] int64_t endRange(OpenRange& open, std::optional<int64_t> end, const char* kind);
   [[nodiscard]] Status finishRanges();
   [[nodiscard]] Status separateReused();
-  // Of copies and sets that say none themselves: ROCm's have it as an argument of their call.
-  [[nodiscard]] Status takeSizesFromCalls();
   void sample(int64_t process, int64_t start, std::string_view name, double value);
   [[nodiscard]] Place placeOf(const ChromeEvent& event, const Work& work);
   [[nodiscard]] static GpuWorkColumns columnsOf(const Place& place, const Times& times, const Work& work);
@@ -134,7 +130,7 @@ class ChromeRows {
   void noteSpan(int64_t first, int64_t last);
 
   TraceFile& m_file;
-  int64_t m_firstCall, m_firstCopy, m_firstSet;  // the last ids before this process
+  int64_t m_firstCall;  // the last id before this process
   Registry m_registry;
   Tally m_tally;
   ChromeOperators m_operators;
@@ -146,10 +142,6 @@ class ChromeRows {
   bool m_isDefaultDomain = false;
   IdSet m_called;                // correlation ids
   bool m_isCalledAgain = false;  // one of them twice
-  struct SizedCall {
-    int64_t id, bytes;
-  };
-  std::vector<SizedCall> m_sizedCalls;  // copies and sets
   uint64_t m_events = 0;
   uint64_t m_offset = 0;  // of the event at hand
   std::optional<int64_t> m_originNs;

@@ -106,25 +106,6 @@ TEST_F(GenerationsTest, RocmsTracersNameCopiesInTheirOwnWay) {
   EXPECT_EQ(rowsOf(db) + m_result.notStored, m_result.events);
 }
 
-TEST_F(GenerationsTest, RocmsCopiesWithoutASizeTakeTheOneOfTheirCall) {
-  const std::string place = R"("device": 2, "stream": 0, "correlation": )";
-  const auto call = [](const char* name, int correlation) {
-    return hostEvent("cuda_runtime", name, "1", "2",
-                     fmt::format(R"({{"correlation": {}, "size": "2560", "kind": "1"}})", correlation));
-  };
-  const Database& db = imported(
-      traceOf({gpuEvent("gpu_memcpy", "Memcpy HtoD (Host -> Device)", place + "1"), call("hipMemcpyWithStream", 1),
-               call("hipMemcpyWithStream", 2), gpuEvent("gpu_memcpy", "Memcpy HtoD (Host -> Device)", place + "2"),
-               gpuEvent("gpu_memcpy", "Memcpy HtoD (Host -> Device)", R"("device": 2, "stream": 1, "correlation": 2)"),
-               gpuEvent("gpu_memcpy", "CopyHostToDevice", place + R"(3, "bytes": 64)"), call("hipMemcpyAsync", 3),
-               call("hipMalloc", 4), gpuEvent("gpu_memset", "FillBuffer", place + "4"), call("hipMemsetAsync", 5),
-               gpuEvent("gpu_memset", "FillBuffer", place + "5")}));
-  EXPECT_EQ(db.rows("SELECT correlation, bytes FROM copies ORDER BY id"),
-            (Rows{{"1", "2560"}, {"2", "0"}, {"2", "0"}, {"3", "64"}}))
-      << "of a call that made two, neither is known";
-  EXPECT_EQ(db.rows("SELECT correlation, bytes FROM memory_set ORDER BY id"), (Rows{{"4", "0"}, {"5", "2560"}}));
-}
-
 TEST_F(GenerationsTest, XpusHaveQueuesAndTheirOwnWords) {
   const Database& db = imported(
       traceOf({hostEvent("xpu_runtime", "urEnqueueKernelLaunch", "1", "2", R"({"correlation": 7})"),
