@@ -63,7 +63,8 @@ struct TableAlone {
   std::string rest;  // read in the order of its ids: an index may hold all that is wanted, in another order
 };
 TableAlone tableAlone(std::string_view rest) {
-  constexpr std::string_view kMain = "main.", kNotIndexed = " NOT INDEXED", kAlways = " WHERE true";
+  constexpr std::string_view kMain = "main.", kNotIndexed = " NOT INDEXED",
+                             kAlways = " WHERE true";  // of mayBegin() without limits
   if (rest.ends_with(kAlways)) rest.remove_suffix(kAlways.size());
   if (rest.ends_with(kNotIndexed)) rest.remove_suffix(kNotIndexed.size());
   const std::string_view name = rest.starts_with(kMain) ? rest.substr(kMain.size()) : rest;

@@ -7,54 +7,21 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/export/chrome.h"
-#include "analyzer/import/import.h"
-#include "tests/unit/analyzer/export/export_testing.h"
+#include "tests/unit/analyzer/export/contents_testing.h"
 
 namespace plumb::test {
 namespace {
 
-struct RoundTripped {
-  std::string leftOut;
-  Trace before, after;
-};
-
 RoundTripped roundTrip(const Folder& folder, const std::vector<std::string>& statements) {
-  makeTrace(folder.file("before.sqlite"), statements);
-  Trace before = valueOf(Trace::open(folder.file("before.sqlite")));
-  exports::ChromeOptions options;
-  options.output = folder.file("trace.json");
-  const auto written = valueOf(exports::exportChrome(before, options));
-  import::ImportOptions again;
-  again.files = written.files;
-  again.output = folder.file("after.sqlite");
-  EXPECT_EQ(valueOf(import::importTraces(again)).damaged, 0u);
-  return {exports::leftOutText(written.leftOut), std::move(before), valueOf(Trace::open(again.output))};
+  return roundTrip(folder, statements, [&](Trace& trace) -> Written {
+    exports::ChromeOptions options;
+    options.output = folder.file("trace.json");
+    const auto written = valueOf(exports::exportChrome(trace, options));
+    return {written.files, written.leftOut};
+  });
 }
 
-void expectSame(RoundTripped& trip, const std::vector<std::string>& queries) {
-  for (const std::string& sql : queries) {
-    const auto rows = rowsOf(trip.before, sql);
-    EXPECT_FALSE(rows.empty()) << sql;
-    EXPECT_EQ(rows, rowsOf(trip.after, sql)) << sql;
-  }
-}
-
-// A table that is new to the schema must be decided about.
-TEST(ChromeContents, NameEveryTableOfTheSchema) {
-  const TraceFile file;
-  makeTrace(file.path(), {});
-  Trace trace = valueOf(Trace::open(file.path()));
-  std::vector<std::string> listed;
-  for (const exports::Content& content : exports::chromeContents()) {
-    listed.emplace_back(content.table);
-    EXPECT_TRUE(!content.becomes.empty() || !content.called.empty()) << content.table;
-    EXPECT_EQ(content.without.empty() && !content.becomes.empty(), content.called.empty()) << content.table;
-  }
-  EXPECT_THAT(listed, testing::UnorderedElementsAreArray(
-                          rowsOf(trace,
-                                 "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE "
-                                 "'sqlite_%'")));
-}
+TEST(ChromeContents, NameEveryTableOfTheSchema) { expectEveryTable(exports::chromeContents()); }
 
 // Of the first call, from which the times of the imported file may count otherwise.
 const std::string kZero = "(SELECT min(start_ns) FROM api_call)";

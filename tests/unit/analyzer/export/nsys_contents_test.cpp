@@ -8,56 +8,30 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/export/nsys.h"
-#include "analyzer/import/import.h"
 #include "collector/schema/schema.h"
-#include "tests/unit/analyzer/export/export_testing.h"
+#include "tests/unit/analyzer/export/contents_testing.h"
 
 namespace plumb::test {
 namespace {
 
 using testing::HasSubstr;
 
-struct RoundTripped {
-  std::string leftOut;
-  Trace before, after;
-};
-
 RoundTripped roundTrip(const Folder& folder, const std::vector<std::string>& statements) {
-  makeTrace(folder.file("before.sqlite"), statements);
-  Trace before = valueOf(Trace::open(folder.file("before.sqlite")));
-  const auto written = valueOf(exports::exportNsys(before, folder.file("nsys.sqlite"), false));
-  import::ImportOptions again;
-  again.files = {folder.file("nsys.sqlite")};
-  again.output = folder.file("after.sqlite");
-  EXPECT_EQ(valueOf(import::importTraces(again)).damaged, 0u);
-  return {exports::leftOutText(written.leftOut), std::move(before), valueOf(Trace::open(again.output))};
+  return roundTrip(folder, statements, [&](Trace& trace) -> Written {
+    const std::string file = folder.file("nsys.sqlite");
+    return {{file}, valueOf(exports::exportNsys(trace, file, false)).leftOut};
+  });
 }
 
-void expectSame(RoundTripped& trip, const std::string& sql) {
-  const auto rows = rowsOf(trip.before, sql);
-  EXPECT_FALSE(rows.empty()) << sql;
-  EXPECT_EQ(rows, rowsOf(trip.after, sql)) << sql;
-}
-
-// A table that is new to the schema must be decided about.
 TEST(NsysContents, NameEveryTableOfTheSchema) {
-  const TraceFile file;
-  makeTrace(file.path(), {});
-  Trace trace = valueOf(Trace::open(file.path()));
-  std::vector<std::string> listed;
+  expectEveryTable(exports::nsysContents());
   for (const exports::Content& content : exports::nsysContents()) {
-    listed.emplace_back(content.table);
-    EXPECT_EQ(content.without.empty() && !content.becomes.empty(), content.called.empty()) << content.table;
     std::istringstream names{std::string(content.becomes)};
     for (std::string name; std::getline(names >> std::ws, name, ',');) {
       EXPECT_THAT(std::string(schema::nsysViewsSql()) + "CREATE VIEW PROCESSES AS", HasSubstr(" " + name + " AS"))
           << content.table;
     }
   }
-  EXPECT_THAT(listed, testing::UnorderedElementsAreArray(
-                          rowsOf(trace,
-                                 "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE "
-                                 "'sqlite_%'")));
 }
 
 TEST(NsysContents, WhatIsLeftOutIsSaidWithItsNumber) {
@@ -87,8 +61,8 @@ TEST(NsysContents, PayloadsOfRangesComeBack) {
                " (3, text('flops'), 2.5), (3, text('bytes'), 12), (3, text('kind'), 'a \"b\"')"});
   EXPECT_THAT(trip.leftOut, testing::Not(HasSubstr("ayload")));
   expectSame(trip,
-             "SELECT r.text, n.text, value, typeof(value) FROM range_payload JOIN range ON range.id = range_id"
-             " JOIN string r ON r.id = range.name_id JOIN string n ON n.id = range_payload.name_id ORDER BY 1, 2");
+             {"SELECT r.text, n.text, value, typeof(value) FROM range_payload JOIN range ON range.id = range_id"
+              " JOIN string r ON r.id = range.name_id JOIN string n ON n.id = range_payload.name_id ORDER BY 1, 2"});
 }
 
 TEST(NsysContents, CallStacksOfCallsComeBackAndOthersAreCounted) {
@@ -101,8 +75,8 @@ TEST(NsysContents, CallStacksOfCallsComeBackAndOthersAreCounted) {
                "INSERT INTO stack_frame VALUES (1, 0, text('launch'), text('a.so'), 0), (1, 1, text('main'), text('a'),"
                " 0), (2, 0, text('poll'), text('libc.so'), 0), (3, 0, text('alloc'), text('b.so'), 0)"});
   EXPECT_THAT(trip.leftOut, HasSubstr("call stacks that are not those of API calls (1), frames of those (1)"));
-  expectSame(trip, "SELECT s.function, s.file FROM api_call_stack JOIN stacks s USING (stack_id) ORDER BY s.depth");
-  expectSame(trip, "SELECT s.function, s.file FROM os_call JOIN stacks s USING (stack_id) ORDER BY s.depth");
+  expectSame(trip, {"SELECT s.function, s.file FROM api_call_stack JOIN stacks s USING (stack_id) ORDER BY s.depth"});
+  expectSame(trip, {"SELECT s.function, s.file FROM os_call JOIN stacks s USING (stack_id) ORDER BY s.depth"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/analyzer/export/export_testing.h"
+#include "tests/unit/analyzer/export/contents_testing.h"
 
 namespace plumb::test {
 namespace {
@@ -21,10 +21,7 @@ TEST(ExportedTables, NameEveryTableOfTheSchema) {
       EXPECT_THAT(views, testing::Contains(std::string(shown.in)));
     }
   }
-  EXPECT_THAT(listed, testing::UnorderedElementsAreArray(
-                          rowsOf(trace,
-                                 "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE "
-                                 "'sqlite_%'")));
+  EXPECT_THAT(listed, testing::UnorderedElementsAreArray(tablesOf(trace)));
 }
 
 TEST(ExportedTables, HaveTextsForIdsAndTheRank) {
