@@ -228,6 +228,9 @@ Status addSurface(Trace& trace, const ReportArguments& arguments, const std::vec
   return Unit{};
 }
 
+// Reports have no use for views of the file.
+Result<Trace> openTrace(const std::string& path) { return Trace::open(path, {.views = FileViews::Hidden}); }
+
 // For the calling thread, from one piece that holds whole huge pages. The allocator would get it in pieces of other
 // sizes, whose ends take a page fault every 4 KiB.
 void reserveMemory() {
@@ -259,7 +262,7 @@ struct FileState {
 // A connection, and the state of the file that its snapshot shows.
 class Opened {
  public:
-  explicit Opened(const std::string& path) : m_before(FileState::of(path)), m_trace(Trace::open(path)) {}
+  explicit Opened(const std::string& path) : m_before(FileState::of(path)), m_trace(openTrace(path)) {}
   Opened(const Opened&) = delete;  // the snapshot holds on to it
   Opened& operator=(const Opened&) = delete;
 
@@ -452,7 +455,7 @@ int runReport(const ReportArguments& arguments) {
   }
   if (asked.empty()) return complain("Name a report: `plumb report --list` lists them.", kBadInput);
   if (asked.size() > 1) return printReports(arguments, reports.value(), asked, helpers);
-  auto trace = Trace::open(arguments.file);
+  auto trace = openTrace(arguments.file);
   if (!trace.ok()) return complain(trace.error().message, kBadInput);
   if (const Status added = addSurface(trace.value(), arguments, reports.value()); !added.ok())
     return complain(added.error().message, kBadInput);

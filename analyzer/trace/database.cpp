@@ -19,6 +19,7 @@
 #include "analyzer/trace/sql_text.h"
 #include "analyzer/trace/sqlite_api.h"
 #include "analyzer/trace/sqlite_errors.h"
+#include "analyzer/trace/viewless_vfs.h"
 #include "analyzer/trace/zstd_vfs.h"
 #include "collector/schema/schema.h"
 
@@ -162,20 +163,23 @@ void Database::Closer::operator()(sqlite3* handle) const {
 
 Error Database::errorHere() const { return Error{errorSentence(m_handle.get(), m_path)}; }
 
-Result<Database> Database::connect(const std::string& path, std::chrono::milliseconds busyTimeout) {
+Result<Database> Database::connect(const std::string& path, std::chrono::milliseconds busyTimeout, FileViews views) {
   auto kind = fileKindOf(path);
   if (!kind.ok()) return kind.error();
-  const bool isCompressed = kind.value() == FileKind::Compressed;
-  if (isCompressed && registerZstdVfs() != SQLITE_OK)
-    return Error{fmt::format("SQLite cannot read {} compressed.", path)};
+  const char* vfs = nullptr;  // SQLite's own
+  if (kind.value() == FileKind::Compressed) {
+    if (registerZstdVfs() != SQLITE_OK) return Error{fmt::format("SQLite cannot read {} compressed.", path)};
+    vfs = kZstdVfs;
+  } else if (views == FileViews::Hidden && registerViewlessVfs() == SQLITE_OK) {
+    vfs = kViewlessVfs;
+  }
   // A file in log mode needs its -shm file, which a reader creates if it must. Without a log beside it and with no
   // right to create files there, nobody is writing it either: then, and only then, the file is read as it stands.
   const bool immutable = kind.value() == FileKind::Log && !hasContent(path + "-wal") && !folderIsWritable(path);
   sqlite3* raw = nullptr;
   const int opened =
       sqlite3_open_v2(uriOf(path, immutable).c_str(), &raw,
-                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-                      isCompressed ? kZstdVfs : nullptr);
+                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs);
   Database database(std::unique_ptr<sqlite3, Closer>(raw), path);
   if (opened != SQLITE_OK) return database.errorHere();
   sqlite3_busy_timeout(raw, static_cast<int>(busyTimeout.count()));
@@ -183,8 +187,8 @@ Result<Database> Database::connect(const std::string& path, std::chrono::millise
   return database;
 }
 
-Result<Database> Database::open(const std::string& path, std::chrono::milliseconds busyTimeout) {
-  auto connected = connect(path, busyTimeout);
+Result<Database> Database::open(const std::string& path, std::chrono::milliseconds busyTimeout, FileViews views) {
+  auto connected = connect(path, busyTimeout, views);
   if (!connected.ok()) return connected.error();
   Database database = std::move(connected).value();
   if (const Status begun = database.beginSnapshot(); !begun.ok())
@@ -202,7 +206,7 @@ Result<Database> Database::open(const std::string& path, std::chrono::millisecon
 }
 
 Result<Database> Database::openForeign(const std::string& path, std::chrono::milliseconds busyTimeout) {
-  auto connected = connect(path, busyTimeout);
+  auto connected = connect(path, busyTimeout, FileViews::Seen);
   if (!connected.ok()) return connected.error();
   Database database = std::move(connected).value();
   if (!database.readTables().ok()) {

@@ -78,11 +78,15 @@ class Statement {
   std::string m_error;  // set by next()
 };
 
+// Whether SQLite sees the views in the file, of which none is run. Hidden: it opens sooner (viewless_vfs.h).
+enum class FileViews : uint8_t { Seen, Hidden };
+
 class Database {
  public:
   // Opens the file and checks that it is a trace of a schema this program reads. The message of the error is for the
   // user.
-  [[nodiscard]] static Result<Database> open(const std::string& path, std::chrono::milliseconds busyTimeout);
+  [[nodiscard]] static Result<Database> open(const std::string& path, std::chrono::milliseconds busyTimeout,
+                                             FileViews views = FileViews::Seen);
   // Opens another program's file as carefully, for an importer that knows what is in it. A file that is cut short, or
   // whose list of tables is damaged, opens too: what can be read is there, and isDamaged() says so.
   [[nodiscard]] static Result<Database> openForeign(const std::string& path, std::chrono::milliseconds busyTimeout);
@@ -134,11 +138,12 @@ class Database {
     void operator()(sqlite3* handle) const;
   };
   Database(std::unique_ptr<sqlite3, Closer> handle, std::string path);
-  [[nodiscard]] static Result<Database> connect(const std::string& path, std::chrono::milliseconds busyTimeout);
+  [[nodiscard]] static Result<Database> connect(const std::string& path, std::chrono::milliseconds busyTimeout,
+                                                FileViews views);
   [[nodiscard]] Status prepareForStrangers();
   [[nodiscard]] Status readTables();  // whether the list of tables can be read
   [[nodiscard]] Status checkKind();
-  [[nodiscard]] bool isBlank();  // without any table
+  [[nodiscard]] bool isBlank();             // without any table
   [[nodiscard]] bool hasTablesAsWritten();  // by this version of the schema; false also where that cannot be read
   [[nodiscard]] Status checkTables();
   // The file is older than these tables: they are there, and empty.

@@ -3,62 +3,17 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cstring>
 #include <optional>
 
+#include "analyzer/trace/page_bytes.h"
 #include "analyzer/trace/sqlite_api.h"
 
 namespace plumb {
 namespace {
 
-constexpr size_t kFileHeader = 100;  // bytes, of page 1
-constexpr uint8_t kInteriorPage = 0x05, kLeafPage = 0x0D;
 constexpr int kDeepest = 20;          // levels; SQLite's own limit
-constexpr size_t kLeastCell = 4;      // bytes
 constexpr size_t kOverflowRest = 35;  // bytes of a page that are not for one record
 constexpr size_t kMostColumns = 64;
-
-static_assert(std::endian::native == std::endian::little);
-uint16_t number16(const uint8_t* bytes) {
-  uint16_t value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return __builtin_bswap16(value);
-}
-uint32_t number32(const uint8_t* bytes) {
-  uint32_t value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return __builtin_bswap32(value);
-}
-uint64_t number64(const uint8_t* bytes) {
-  uint64_t value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return __builtin_bswap64(value);
-}
-
-// Reads SQLite's numbers of variable length; everything behind the end reads as 0 and leaves isGood false.
-class Varints {
- public:
-  Varints(const uint8_t* at, const uint8_t* end) : m_at(at), m_end(end) {}
-  uint64_t next() {
-    if (m_at < m_end && *m_at < 0x80) return *m_at++;
-    uint64_t value = 0;
-    for (int i = 0; i < 9; ++i) {
-      if (m_at == m_end) return m_isGood = false, 0;
-      const uint8_t byte = *m_at++;
-      if (i == 8) return value << 8 | byte;
-      value = value << 7 | (byte & 0x7F);
-      if (byte < 0x80) break;
-    }
-    return value;
-  }
-  [[nodiscard]] const uint8_t* at() const { return m_at; }
-  [[nodiscard]] bool isGood() const { return m_isGood; }
-
- private:
-  const uint8_t *m_at, *m_end;
-  bool m_isGood = true;
-};
 
 // The pages of a connection's main file, read in larger pieces because a table's mostly follow each other.
 class Pages {
@@ -74,13 +29,10 @@ class Pages {
     const sqlite3_io_methods& methods = *pages.m_file->pMethods;
     if (methods.xFileSize(pages.m_file, &bytes) != SQLITE_OK) return {};
     if (methods.xRead(pages.m_file, header.data(), kFileHeader, 0) != SQLITE_OK) return {};
-    constexpr std::string_view kMagic("SQLite format 3\0", 16);
-    const bool isInLogMode = header[18] != 1 || header[19] != 1;
-    if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0 || isInLogMode) return {};
+    if (!isDatabase(header.data()) || isInLogMode(header.data())) return {};
     if (number32(&header[40]) != schemaCookie) return {};
-    const size_t size = number16(&header[16]);
-    pages.m_pageSize = size == 1 ? 65536 : size;
-    if (pages.m_pageSize < 512 || (pages.m_pageSize & (pages.m_pageSize - 1)) != 0) return {};
+    pages.m_pageSize = pageSizeIn(header.data());
+    if (pages.m_pageSize < kLeastPage || (pages.m_pageSize & (pages.m_pageSize - 1)) != 0) return {};
     pages.m_usable = pages.m_pageSize - header[20];
     pages.m_count = static_cast<uint64_t>(bytes) / pages.m_pageSize;
     const bool isCountGood = number32(&header[24]) == number32(&header[92]) && number32(&header[28]) > 0;
@@ -140,7 +92,7 @@ class TableWalk {
     const size_t cells = number16(page + header + 3);
     if (cells == 0 && depth > 0) return Walk::Unusable;  // only a table without rows has an empty page
     if (page[header] == kLeafPage) return visitLeaf(page, header, cells);
-    const size_t pointers = header + 12;
+    const size_t pointers = header + kInteriorHeader;
     if (page[header] != kInteriorPage || pointers + 2 * cells > m_pages.usable()) return Walk::Unusable;
     std::vector<uint32_t> children;  // the page's bytes make room for theirs
     for (size_t i = 0; i < cells; ++i) {
@@ -159,7 +111,7 @@ class TableWalk {
   static constexpr int8_t kUnwanted = -1;
 
   Walk visitLeaf(const uint8_t* page, size_t header, size_t cells) {
-    const size_t pointers = header + 8;
+    const size_t pointers = header + kLeafHeader;
     if (pointers + 2 * cells > m_pages.usable()) return Walk::Unusable;
     if (!m_callbacks.goOn()) return Walk::Stopped;
     for (size_t i = 0; i < cells; ++i) {

@@ -141,7 +141,7 @@ Trace::Trace(Database database) : m_database(std::make_unique<Database>(std::mov
 Result<Trace> Trace::open(const std::string& path) { return open(path, OpenOptions{}); }
 
 Result<Trace> Trace::open(const std::string& path, const OpenOptions& options) {
-  auto database = Database::open(path, options.busyTimeout);
+  auto database = Database::open(path, options.busyTimeout, options.views);
   if (!database.ok()) return database.error();
   Trace trace(std::move(database).value());
   const Snapshot snapshot(trace);  // one lock for all that is read

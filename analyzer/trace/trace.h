@@ -89,6 +89,7 @@ class Trace {
  public:
   struct OpenOptions {
     std::chrono::milliseconds busyTimeout{5000};
+    FileViews views = FileViews::Seen;
   };
 
   [[nodiscard]] static Result<Trace> open(const std::string& path);

@@ -10,6 +10,7 @@
 
 #include "analyzer/trace/compressed_file.h"
 #include "analyzer/trace/sqlite_api.h"
+#include "analyzer/trace/vfs_beside.h"
 
 namespace plumb {
 namespace {
@@ -24,7 +25,6 @@ struct OpenFile {
 };
 
 OpenFile& own(sqlite3_file* file) { return *reinterpret_cast<OpenFile*>(file); }
-sqlite3_vfs* defaultOf(sqlite3_vfs* vfs) { return static_cast<sqlite3_vfs*>(vfs->pAppData); }
 
 int close(sqlite3_file* file) {
   own(file).~OpenFile();
@@ -103,7 +103,7 @@ const sqlite3_io_methods kMethods = makeMethods();
 
 int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* given) {
   file->pMethods = nullptr;
-  sqlite3_vfs* usual = defaultOf(vfs);
+  sqlite3_vfs* usual = usualOf(vfs);
   try {
     if (!path || !(flags & SQLITE_OPEN_MAIN_DB) || !startsAsZstd(path)) {
       return usual->xOpen(usual, path, file, flags, given);
@@ -123,49 +123,13 @@ int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int*
   return SQLITE_OK;
 }
 
-// Everything but xOpen is the default's.
-sqlite3_vfs vfsBeside(sqlite3_vfs* usual) {
-  using Vfs = sqlite3_vfs*;
-  sqlite3_vfs vfs{};
-  vfs.iVersion = 2;
-  vfs.szOsFile = std::max(usual->szOsFile, static_cast<int>(sizeof(OpenFile)));
-  vfs.mxPathname = usual->mxPathname;
-  vfs.zName = kZstdVfs;
-  vfs.pAppData = usual;
-  vfs.xOpen = open;
-  vfs.xDelete = [](Vfs v, const char* path, int sync) { return defaultOf(v)->xDelete(defaultOf(v), path, sync); };
-  vfs.xAccess = [](Vfs v, const char* path, int what, int* result) {
-    return defaultOf(v)->xAccess(defaultOf(v), path, what, result);
-  };
-  vfs.xFullPathname = [](Vfs v, const char* path, int size, char* full) {
-    return defaultOf(v)->xFullPathname(defaultOf(v), path, size, full);
-  };
-  vfs.xDlOpen = [](Vfs v, const char* path) { return defaultOf(v)->xDlOpen(defaultOf(v), path); };
-  vfs.xDlError = [](Vfs v, int size, char* text) { defaultOf(v)->xDlError(defaultOf(v), size, text); };
-  vfs.xDlSym = [](Vfs v, void* library, const char* name) { return defaultOf(v)->xDlSym(defaultOf(v), library, name); };
-  vfs.xDlClose = [](Vfs v, void* library) { defaultOf(v)->xDlClose(defaultOf(v), library); };
-  vfs.xRandomness = [](Vfs v, int size, char* bytes) { return defaultOf(v)->xRandomness(defaultOf(v), size, bytes); };
-  vfs.xSleep = [](Vfs v, int microseconds) { return defaultOf(v)->xSleep(defaultOf(v), microseconds); };
-  vfs.xCurrentTime = [](Vfs v, double* now) { return defaultOf(v)->xCurrentTime(defaultOf(v), now); };
-  vfs.xGetLastError = [](Vfs v, int size, char* text) { return defaultOf(v)->xGetLastError(defaultOf(v), size, text); };
-  vfs.xCurrentTimeInt64 = [](Vfs v, sqlite3_int64* now) {
-    Vfs other = defaultOf(v);
-    if (other->iVersion >= 2 && other->xCurrentTimeInt64) return other->xCurrentTimeInt64(other, now);
-    double days = 0;
-    const int result = other->xCurrentTime(other, &days);
-    *now = static_cast<sqlite3_int64>(days * 86'400'000.0);
-    return result;
-  };
-  return vfs;
-}
-
 }  // namespace
 
 int registerZstdVfs() noexcept {
   if (sqlite3_vfs_find(kZstdVfs)) return SQLITE_OK;
   sqlite3_vfs* usual = sqlite3_vfs_find(nullptr);
   if (!usual) return SQLITE_ERROR;
-  static sqlite3_vfs vfs = vfsBeside(usual);
+  static sqlite3_vfs vfs = vfsBeside(usual, kZstdVfs, sizeof(OpenFile), open);
   return sqlite3_vfs_register(&vfs, 0);
 }
 
