@@ -292,9 +292,8 @@ BusFactor busFactorOf(std::string_view operation, int64_t n) {
   const double ranks = static_cast<double>(std::max<int64_t>(n, 1));
   const double others = (ranks - 1) / ranks;
   if (operation == "AllReduce") return {2 * others, "2(n-1)/n"};
-  if (operation == "AllGather" || operation == "ReduceScatter" || operation == "AlltoAll" || operation == "AllToAll") {
-    return {others, "(n-1)/n"};
-  }
+  constexpr std::string_view kOfParts[] = {"AllGather", "ReduceScatter", "AlltoAll", "AllToAll", "Gather", "Scatter"};
+  if (std::ranges::find(kOfParts, operation) != std::end(kOfParts)) return {others, "(n-1)/n"};
   return {1, "1"};
 }
 

@@ -105,8 +105,9 @@ std::vector<StreamActivity> measureDevice(std::vector<std::pair<StreamId, Stream
   for (size_t n = 0; n < byCount.size(); ++n) {
     device.concurrent[n] = byCount[n]->length();
     device.busy += device.concurrent[n];
+    // By the parts of each stream: an intersection would walk through the whole device for each of many streams.
     for (size_t i = 0; i < busy.size(); ++i) {
-      result[i + 1].concurrent[n] = intersect(busy[i], *byCount[n]).length();
+      for (const Interval& part : busy[i].parts()) result[i + 1].concurrent[n] += byCount[n]->lengthWithin(part);
     }
   }
   return result;

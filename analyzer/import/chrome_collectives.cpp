@@ -8,6 +8,8 @@
 #include <array>
 #include <limits>
 
+#include "analyzer/import/nccl_names.h"
+
 namespace plumb::import {
 namespace {
 
@@ -118,8 +120,7 @@ struct ChromeCollectives::Facts {
     const std::string_view operation = operationOf(name);
     const int64_t sent = in.value_or(0), received = out.value_or(0);
     // NCCL's convention: the whole gathered or scattered message, the larger of the two sides.
-    const bool isWhole = operation == "AllGather" || operation == "ReduceScatter";
-    return isWhole ? std::max(sent, received) : (sent != 0 ? sent : received);
+    return countsAllRanks(operation) ? std::max(sent, received) : (sent != 0 ? sent : received);
   }
   [[nodiscard]] bool hasUnknownDatatype() const { return datatypeOf(type).bytes == 0 && elements() > 0; }
   // The same of an operator and of its kernel.

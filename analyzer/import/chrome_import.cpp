@@ -206,6 +206,13 @@ void noteDamage(const EventScanner& scanner, const SourceContext& context, Sourc
   result.warnings.push_back(message);
 }
 
+// "1, 2, 3" of a few, "1, 2, 3 … (4097 in all)" of more.
+std::string listOf(const std::vector<std::string>& pids) {
+  constexpr size_t kMostNamed = 16;
+  if (pids.size() <= kMostNamed) return fmt::format("{}", fmt::join(pids, ", "));
+  return fmt::format("{} … ({} in all)", fmt::join(pids.begin(), pids.begin() + kMostNamed, ", "), pids.size());
+}
+
 // A file that somebody joined from the traces of several programs.
 void noteJoined(const ChromePrograms& programs, const SourceContext& context, SourceResult& result) {
   const auto note = [&](const char* severity, const char* code, size_t count, const std::string& message) {
@@ -218,7 +225,7 @@ void noteJoined(const ChromePrograms& programs, const SourceContext& context, So
     note(programs.areDoubtful() ? "warning" : "info", "programs_told_apart", pids.size(),
          fmt::format("{} holds the events of {} programs (pids {}), which rank each is it does not say: they are "
                      "processes of their own{}{}.",
-                     context.name, pids.size(), fmt::join(pids, ", "), context.rank ? ", and --rank is not used" : "",
+                     context.name, pids.size(), listOf(pids), context.rank ? ", and --rank is not used" : "",
                      programs.areDoubtful() ? "; but their events come mixed, so work on a device may be stored with "
                                               "another's (import the ranks' own files instead)"
                                             : ""));
@@ -229,7 +236,7 @@ void noteJoined(const ChromePrograms& programs, const SourceContext& context, So
            "{} holds the events of several programs (pids {}, {}) mixed by time, so nothing says whose work on a "
            "device is: they are stored as one process, and its steps and launches are those of all of them. "
            "Import the ranks' own files instead.",
-           context.name, pids.front(), fmt::join(mixed, ", ")));
+           context.name, pids.front(), listOf(mixed)));
 }
 
 void noteRanks(const ChromeProcesses& processes, SourceContext& context, SourceResult& result) {

@@ -69,6 +69,27 @@ FROM collective c CROSS JOIN correlation_link l ON l.process_id = c.process_id A
 WHERE c.thread_id = 0 AND l.correlation <> 0 GROUP BY c.id;
 UPDATE collective SET start_ns = a.start_ns, duration_ns = a.duration_ns, thread_id = a.thread_id
 FROM launch h CROSS JOIN api_call a ON a.id = h.api_id WHERE h.collective_id = collective.id;
+-- Where that call lies inside an operator that tells of the same collective and has no kernel yet, both are one: operators
+-- without an "External id" are found by nothing else.
+CREATE TEMP TABLE unlinked AS
+SELECT c.process_id, c.thread_id, c.start_ns, c.start_ns + c.duration_ns AS end_ns, c.operation_id, c.communicator_id, c.bytes,
+       c.external_id AS link
+FROM collective_detail d CROSS JOIN collective c ON c.id = d.collective_id
+WHERE EXISTS (SELECT 1 FROM launch) AND d.operator_id IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM correlation_link l WHERE l.process_id = c.process_id AND l.external_id = c.external_id);
+CREATE INDEX temp.unlinked_by ON unlinked(process_id, thread_id, start_ns);
+CREATE TEMP TABLE twin AS
+SELECT c.id, c.process_id, c.external_id AS link, u.link AS operator_link
+FROM launch h CROSS JOIN api_call a ON a.id = h.api_id CROSS JOIN collective c ON c.id = h.collective_id
+     CROSS JOIN unlinked u ON u.rowid = (
+       SELECT o.rowid FROM unlinked o WHERE o.process_id = a.process_id AND o.thread_id = a.thread_id AND o.start_ns <= a.start_ns
+       ORDER BY o.start_ns DESC LIMIT 1)
+WHERE u.end_ns >= a.start_ns + a.duration_ns AND u.operation_id = c.operation_id AND u.communicator_id IS c.communicator_id
+  AND u.bytes = c.bytes;
+UPDATE correlation_link SET external_id = t.operator_link
+FROM twin t WHERE correlation_link.process_id = t.process_id AND correlation_link.external_id = t.link;
+DELETE FROM collective_detail WHERE collective_id IN (SELECT id FROM twin);
+DELETE FROM collective WHERE id IN (SELECT id FROM twin);
 UPDATE collective SET thread_id = coalesce((SELECT min(id) FROM thread t WHERE t.process_id = collective.process_id), 0)
 WHERE thread_id = 0;
 

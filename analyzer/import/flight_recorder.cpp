@@ -307,6 +307,7 @@ class Dump {
     const NcclDatatype type = ncclDatatype(firstText(entry, "input_dtypes"));
     if (input.isBad || output.isBad) m_losses.count(kBadSizes, m_document.offset(entry));
     if (type.bytes == 0 && input.elements > 0) m_losses.count(kUnknownDatatype, m_document.offset(entry));
+    const bool isByReceived = operation == "Recv" || operation == "Scatter";  // only its root sends
     const int64_t id = rows.nextId<schema::CollectiveRow>();
     rows.insert(schema::CollectiveRow{
         .id = id,
@@ -319,7 +320,7 @@ class Dump {
         .operation_id = file.textId(operation),
         .datatype_id = file.textId(type.name),
         .element_count = operation == "ReduceScatter" ? output.elements : input.elements,
-        .bytes = ncclBytes(operation, operation == "Recv" ? output.elements : input.elements, type.bytes, group.ranks),
+        .bytes = ncclBytes(operation, isByReceived ? output.elements : input.elements, type.bytes, group.ranks),
         .root = std::nullopt,
         .peer = isP2p ? peerIn(name) : std::nullopt,
         .algorithm_id = std::nullopt,

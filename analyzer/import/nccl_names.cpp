@@ -92,11 +92,17 @@ NcclDatatype ncclDatatype(std::string_view name) {
   return {std::string(name), 0};
 }
 
-int64_t ncclBytes(std::string_view operation, int64_t sentElements, int64_t elementBytes, int64_t ranks) {
+bool countsAllRanks(std::string_view operation) {
+  constexpr std::string_view kOfParts[] = {"AllGather", "ReduceScatter", "AlltoAll", "AllToAll", "Gather", "Scatter"};
+  return std::ranges::find(kOfParts, operation) != std::end(kOfParts);
+}
+
+int64_t ncclBytes(std::string_view operation, int64_t elements, int64_t elementBytes, int64_t ranks) {
   int64_t bytes = 0;
-  const int64_t parts = operation == "AllGather" ? std::max<int64_t>(ranks, 1) : 1;
-  if (__builtin_mul_overflow(sentElements, elementBytes, &bytes) || __builtin_mul_overflow(bytes, parts, &bytes))
-    return 0;
+  // Frameworks name the whole input of a reduce-scatter and of an all-to-all.
+  const bool isPart = operation == "AllGather" || operation == "Gather" || operation == "Scatter";
+  const int64_t parts = isPart ? std::max<int64_t>(ranks, 1) : 1;
+  if (__builtin_mul_overflow(elements, elementBytes, &bytes) || __builtin_mul_overflow(bytes, parts, &bytes)) return 0;
   return bytes;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analyzer/analyses/gpu_events.h"
+#include "analyzer/import/nccl_names.h"
 #include "analyzer/import/nsys_nvtx.h"
 #include "analyzer/import/tally.h"
 
@@ -146,7 +147,7 @@ class Collectives {
     const Communicator* known = payload.communicator ? &communicator(call.process, *payload.communicator) : nullptr;
     int64_t bytes = *payload.bytes;
     // NCCL says the size of one rank's part; the convention counts all of them.
-    const bool isPart = operation == "AllGather" || operation == "ReduceScatter";
+    const bool isPart = countsAllRanks(operation);
     if (isPart && known != nullptr && known->ranks && __builtin_mul_overflow(bytes, *known->ranks, &bytes)) bytes = 0;
     if (isPart && (known == nullptr || !known->ranks)) ++m_ofUnknownSize;
     m_context.file.rows().insert(

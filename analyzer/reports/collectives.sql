@@ -5,15 +5,15 @@
 -- communicator: its name, else its hash in hexadecimal; empty by operation
 -- operation: NCCL's name; empty by communicator
 -- datatype: by size: element type of the caller
--- ranks: number of ranks of the communicator; empty by operation
--- bytes (bytes): by size: of one collective, NCCL's convention (all-gather and reduce-scatter: ranks x count x size)
+-- ranks: number of ranks of the communicator; empty by operation, or when it is not known
+-- bytes (bytes): by size: of one collective, NCCL's convention (all-gather, reduce-scatter, all-to-all, gather, scatter: ranks x count x size); empty: not known, as where the recording does not tell the data type
 -- calls: records, one per rank and collective
--- total_bytes (bytes): sum over the records
+-- total_bytes (bytes): sum over the records whose bytes are known
 -- total_ns (ns): sum of the kernels' durations; waiting for peers is part of it
 -- median_ns (ns): by size: median kernel duration
 -- kernel_algbw_bytes_per_s (bytes/s): by size: bytes / kernel duration, which includes waiting for the other ranks
 -- kernel_busbw_bytes_per_s (bytes/s): by size: kernel_algbw x bus_factor
--- bus_factor: by size: all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all (n-1)/n; others 1
+-- bus_factor: by size: all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all, gather, scatter (n-1)/n; others 1
 -- complete: instances with a kernel of every rank, which the following columns are about
 -- transfer_ns (ns): sum of (last end - last arrival)
 -- transfer_algbw_bytes_per_s (bytes/s): bytes / transfer (last end - last arrival); the summary's algbw
@@ -26,7 +26,13 @@
 -- reference: which of them, or why imported benchmarks do not count
 -- reference_pct (%): bus bandwidth of the transfer (without one: of the kernels) / reference
 WITH found AS (
-  SELECT *, calls * bytes AS total_bytes FROM analysis_collectives(:rank, :step, :range, :from_ns, :to_ns)),
+  SELECT communicator, operation, datatype, nullif(ranks, 0) AS ranks, nullif(bytes, 0) AS bytes, calls, calls * nullif(bytes, 0) AS total_bytes,
+         total_ns, median_ns, iif(bytes = 0, NULL, kernel_algbw_bytes_per_s) AS kernel_algbw_bytes_per_s,
+         iif(bytes = 0, NULL, kernel_busbw_bytes_per_s) AS kernel_busbw_bytes_per_s, bus_factor, complete, transfer_ns,
+         iif(bytes = 0, NULL, transfer_algbw_bytes_per_s) AS transfer_algbw_bytes_per_s,
+         iif(bytes = 0, NULL, transfer_busbw_bytes_per_s) AS transfer_busbw_bytes_per_s, wait_ns, max_skew_ns, without_kernel,
+         shared_kernel, reference_busbw_bytes_per_s, reference, iif(bytes = 0, NULL, reference_pct) AS reference_pct
+  FROM analysis_collectives(:rank, :step, :range, :from_ns, :to_ns)),
 grouped AS (
   SELECT CASE WHEN :by = 'communicator' THEN communicator END AS communicator, CASE WHEN :by = 'operation' THEN operation END AS operation,
          CASE WHEN :by = 'communicator' THEN ranks END AS ranks, sum(calls) AS calls, sum(total_bytes) AS total_bytes,

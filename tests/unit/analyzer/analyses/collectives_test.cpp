@@ -12,6 +12,8 @@ TEST(BusFactor, IsNcclTests) {
   EXPECT_DOUBLE_EQ(busFactorOf("AllReduce", 4).factor, 1.5);
   EXPECT_DOUBLE_EQ(busFactorOf("AllGather", 4).factor, 0.75);
   EXPECT_DOUBLE_EQ(busFactorOf("ReduceScatter", 2).factor, 0.5);
+  EXPECT_DOUBLE_EQ(busFactorOf("Gather", 4).factor, 0.75);
+  EXPECT_DOUBLE_EQ(busFactorOf("Scatter", 4).factor, 0.75);
   EXPECT_DOUBLE_EQ(busFactorOf("Broadcast", 4).factor, 1);
   EXPECT_DOUBLE_EQ(busFactorOf("Send", 2).factor, 1);
   EXPECT_DOUBLE_EQ(busFactorOf("AllReduce", 0).factor, 0);

@@ -53,6 +53,25 @@ TEST_F(ImportTest, ACollectiveWhoseIdsHappenToBeEqualIsOne) {
   EXPECT_EQ(db.rows(kCollectives), (Rows{{"0", "4000", "1", "7000"}}));
 }
 
+TEST_F(ImportTest, ACollectiveWithoutExternalIdsIsOneThroughTheCallThatLaunchesItsKernel) {
+  const auto operation = [](const char* ts) {
+    return hostEvent("cpu_op", "record_param_comms", ts, "5", std::string(R"({"Name": "x")") + kAllReduce + "}");
+  };
+  const auto launch = [](const char* ts, int correlation) {
+    return hostEvent("cuda_runtime", "cudaLaunchKernelExC", ts, "1",
+                     R"({"correlation": )" + std::to_string(correlation) + "}");
+  };
+  const auto kernel = [](const char* ts, int correlation) {
+    return kernelEvent("ncclDevKernel_AllReduce", ts, "7", correlation, kAllReduce);
+  };
+  const Database& db = imported(traceOf({operation("10"), launch("12", 70), operation("20"), launch("22", 80),
+                                         launch("27", 90), kernel("30", 70), kernel("40", 80), kernel("50", 90)}));
+  EXPECT_EQ(db.rows(kCollectives),
+            (Rows{{"0", "4000", "1", "7000"}, {"10000", "4000", "1", "7000"}, {"17000", "4000", "0", "7000"}}))
+      << "the last was launched outside both operators";
+  EXPECT_EQ(db.number("SELECT count(*) FROM collective"), 3);
+}
+
 TEST_F(ImportTest, AKernelThatNoOperatorClaimsIsACollectiveOfItsOwn) {
   const Database& db = imported(
       traceOf({ncclKernel("30", 70, 99), ncclKernel("40", 80, 80), ncclKernel("50", 90, 98, ""), allReduce("10", 3)}));

@@ -175,6 +175,17 @@ std::string collectiveFacts(const std::string& name, int elements, const std::st
          more;
 }
 
+TEST_F(ImportTest, GatheredAndScatteredBytesAreThoseOfAllRanks) {
+  const auto facts = [](const std::string& name, int in, int out) {
+    return R"(, "Collective name": ")" + name + R"(", "In msg nelems": )" + std::to_string(in) +
+           R"(, "Out msg nelems": )" + std::to_string(out) + R"(, "Group size": 4, "dtype": "Float")";
+  };
+  const Database& db = imported(traceOf({op("record_param_comms", "10", "5", 1, facts("gather", 10, 40)),
+                                         op("record_param_comms", "20", "5", 2, facts("scatter", 40, 10))}));
+  EXPECT_EQ(db.rows("SELECT operation, bytes FROM collectives ORDER BY start_ns"),
+            (Rows{{"Gather", "160"}, {"Scatter", "160"}}));
+}
+
 TEST_F(ImportTest, CollectivesComeFromOperatorsAndLeadToKernels) {
   const Database& db = imported(traceOf(
       {op("record_param_comms", "10", "5", 1,
