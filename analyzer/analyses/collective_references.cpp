@@ -94,6 +94,10 @@ std::string CollectiveReferences::whyNoBenchmark(std::string_view operation, int
     if (series.operation == operation) counts.insert(series.rankCount);
   }
   if (operations.empty() || counts.contains(rankCount)) return {};
+  const bool isNamed = operations.erase("") == 0;
+  if (operations.empty()) return "the output of nccl-tests does not tell which operation it measured";
+  if (counts.empty() && !isNamed)
+    return fmt::format("nccl-tests measured {} and an operation that it does not name", fmt::join(operations, ", "));
   if (counts.empty()) return fmt::format("nccl-tests measured only {}", fmt::join(operations, ", "));
   return fmt::format("nccl-tests measured this with {} ranks, not {}", fmt::join(counts, ", "), rankCount);
 }

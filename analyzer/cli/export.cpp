@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/last_words.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
@@ -32,7 +34,11 @@ namespace {
 namespace fs = std::filesystem;
 
 // What is said beside an output that goes to standard output goes elsewhere.
-std::FILE* remarksFor(const ExportArguments& arguments) { return arguments.output == "-" ? stderr : stdout; }
+template <class... Parts>
+void remark(const ExportArguments& arguments, fmt::format_string<Parts...> format, Parts&&... parts) {
+  const std::string text = fmt::format(format, std::forward<Parts>(parts)...);
+  arguments.output == "-" ? tell(text) : fmt::print("{}", text);
+}
 
 int exportToChrome(Trace& trace, const ExportArguments& arguments) {
   exports::ChromeOptions options;
@@ -44,17 +50,16 @@ int exportToChrome(Trace& trace, const ExportArguments& arguments) {
   options.writeFailed = &writeFailed;
   auto written = exports::exportChrome(trace, options);
   if (!written.ok()) return complain(written.error().message, writeFailed ? kFailed : kBadInput);
-  std::FILE* remarks = remarksFor(arguments);
   for (const std::string& file : written.value().files) {
-    if (remarks == stdout) fmt::print("{}\n", escaped(file));
+    if (arguments.output != "-") fmt::print("{}\n", escaped(file));
   }
   const bool holdsSeveral = !options.isFolder && trace.processes().size() > 1;
-  fmt::print(remarks, "{} events in {} file{}: open them in Perfetto (ui.perfetto.dev) or chrome://tracing{}\n",
-             formatCount(static_cast<int64_t>(written.value().events)), written.value().files.size(),
-             written.value().files.size() == 1 ? "" : "s",
-             holdsSeveral ? "; HolisticTraceAnalysis and TraceLens want a file per rank: name a folder" : "");
+  remark(arguments, "{} events in {} file{}: open them in Perfetto (ui.perfetto.dev) or chrome://tracing{}\n",
+         formatCount(static_cast<int64_t>(written.value().events)), written.value().files.size(),
+         written.value().files.size() == 1 ? "" : "s",
+         holdsSeveral ? "; HolisticTraceAnalysis and TraceLens want a file per rank: name a folder" : "");
   const std::string leftOut = exports::leftOutText(written.value().leftOut);
-  if (!leftOut.empty()) fmt::print(remarks, "{}\n", leftOut);
+  if (!leftOut.empty()) remark(arguments, "{}\n", leftOut);
   return kDone;
 }
 
@@ -65,10 +70,10 @@ int exportToFolded(Trace& trace, const ExportArguments& arguments) {
   auto lines = exports::exportFolded(trace, weight, out.value());
   if (!lines.ok()) return complain(lines.error().message, kFailed);
   if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  fmt::print(remarksFor(arguments), "{}: {} stack{} in ns of {} time\n", escaped(arguments.output), lines.value().lines,
-             lines.value().lines == 1 ? "" : "s", arguments.weight);
+  remark(arguments, "{}: {} stack{} in ns of {} time\n", escaped(arguments.output), lines.value().lines,
+         lines.value().lines == 1 ? "" : "s", arguments.weight);
   const std::string leftOut = exports::leftOutText(lines.value());
-  if (!leftOut.empty()) fmt::print(remarksFor(arguments), "{}\n", leftOut);
+  if (!leftOut.empty()) remark(arguments, "{}\n", leftOut);
   return kDone;
 }
 
@@ -94,7 +99,7 @@ int exportToHtml(Trace& trace, const ExportArguments& arguments) {
   if (const Status written = exports::exportReportPage(trace, options, out.value()); !written.ok())
     return complain(written.error().message, kFailed);
   if (const Status done = out.value().finish(); !done.ok()) return complain(done.error().message, kFailed);
-  fmt::print(remarksFor(arguments), "{}: one page, nothing else is needed to read it\n", escaped(arguments.output));
+  remark(arguments, "{}: one page, nothing else is needed to read it\n", escaped(arguments.output));
   return kDone;
 }
 

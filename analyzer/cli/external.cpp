@@ -9,13 +9,14 @@
 #include <system_error>
 
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/last_words.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/trace/temporary_files.h"
 
 namespace plumb::cli {
 
 int complain(const std::string& message, int code) {
-  fmt::print(stderr, "plumb: {}\n", escaped(message));
+  tell(fmt::format("plumb: {}\n", escaped(message)));
   return code == kBadInput && isAboutTemporaryFiles(message) ? kFailed : code;
 }
 

@@ -19,6 +19,7 @@
 
 #include "analyzer/advice/rule_file.h"
 #include "analyzer/cli/commands.h"
+#include "analyzer/cli/last_words.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/cli/version.h"
 #include "analyzer/reports/reports.h"
@@ -439,7 +440,9 @@ int run(int argc, char** argv) {
 }  // namespace plumb::cli
 
 int main(int argc, char** argv) {
+  plumb::cli::occupyClosedStreams();
   plumb::configureSqlite();
+  plumb::cli::endTidilyWhenTerminated();
   try {
     const int code = plumb::cli::run(argc, argv);
     // What was printed may only now meet a full disk.
@@ -451,6 +454,6 @@ int main(int argc, char** argv) {
         fmt::format("Cannot write to standard output: {}.", errno ? std::strerror(errno) : "it is full or closed"),
         plumb::cli::kFailed);
   } catch (const std::exception& failure) {
-    return plumb::cli::complain(failure.what(), plumb::cli::kFailed);
+    return plumb::cli::complain(plumb::cli::sentenceOf(failure), plumb::cli::kFailed);
   }
 }

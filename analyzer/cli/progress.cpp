@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "analyzer/cli/last_words.h"
 #include "analyzer/cli/text.h"
 
 namespace plumb::cli {
@@ -32,15 +33,13 @@ void ShareLine::show(const std::string& what, uint64_t done, uint64_t size) {
   m_shown = now;
   m_isShown = true;
   const double share = size == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(size));
-  fmt::print(stderr, "\r{}: {:3.0f} %, peak memory {:.0f} MB\x1b[K", escaped(what), 100 * share, peakMegabytes());
-  std::fflush(stderr);
+  tell(fmt::format("\r{}: {:3.0f} %, peak memory {:.0f} MB\x1b[K", escaped(what), 100 * share, peakMegabytes()));
 }
 
 void ShareLine::clear() {
   if (!m_isShown) return;
   m_isShown = false;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  tell("\r\x1b[K");
 }
 
 Progress::Progress(Database& database)
@@ -59,15 +58,13 @@ void Progress::show() {
   m_shown = now;
   m_isShown = true;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - m_start).count();
-  fmt::print(stderr, "\r{} … {} s\x1b[K", m_what, seconds);
-  std::fflush(stderr);
+  tell(fmt::format("\r{} … {} s\x1b[K", m_what, seconds));
 }
 
 void Progress::clear() {
   if (!m_isShown) return;
   m_isShown = false;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  tell("\r\x1b[K");
 }
 
 }  // namespace plumb::cli

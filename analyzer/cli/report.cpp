@@ -311,7 +311,13 @@ void makeReports(SharedWork& work, Result<Trace>& trace) {
 class Helpers {
  public:
   Helpers(const std::string& file, size_t count) : m_done(static_cast<std::ptrdiff_t>(count)) {
-    for (size_t i = 0; i < count; ++i) m_threads.emplace_back([this, &file] { takePart(file); });
+    for (size_t i = 0; i < count; ++i) {
+      try {
+        m_threads.emplace_back([this, &file] { takePart(file); });
+      } catch (const std::system_error&) {  // the system has no thread for us; the caller's makes all reports, too
+        m_done.count_down();
+      }
+    }
   }
   ~Helpers() {
     if (!m_begin.try_wait()) m_begin.count_down();  // with nothing to do

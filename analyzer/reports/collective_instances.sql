@@ -5,7 +5,7 @@
 -- communicator: its name, else its hash in hexadecimal
 -- operation: NCCL's name
 -- sequence: NCCL's sequence number; with communicator and operation it says which ranks' records belong together
--- bytes (bytes): NCCL's convention; empty: not known
+-- bytes (bytes): NCCL's convention; empty: none, or not known
 -- ranks: number of ranks of the communicator; empty when it is not known
 -- recorded: ranks of it that are in the file; of what cannot be matched the number of records or kernels
 -- rank: of the row, by rank; by instance the straggler: who arrived last; empty when all arrived together

@@ -6,7 +6,7 @@
 -- operation: NCCL's name; empty by communicator
 -- datatype: by size: element type of the caller
 -- ranks: number of ranks of the communicator; empty by operation, or when it is not known
--- bytes (bytes): by size: of one collective, NCCL's convention (all-gather, reduce-scatter, all-to-all, gather, scatter: ranks x count x size); empty: not known, as where the recording does not tell the data type
+-- bytes (bytes): by size: of one collective, NCCL's convention (all-gather, reduce-scatter, all-to-all, gather, scatter: ranks x count x size); empty: none, or not known, as where the recording does not tell the data type
 -- calls: records, one per rank and collective
 -- total_bytes (bytes): sum over the records whose bytes are known
 -- total_ns (ns): sum of the kernels' durations; waiting for peers is part of it
@@ -28,7 +28,7 @@
 WITH found AS (
   SELECT communicator, operation, datatype, nullif(ranks, 0) AS ranks, nullif(bytes, 0) AS bytes, calls, calls * nullif(bytes, 0) AS total_bytes,
          total_ns, median_ns, iif(bytes = 0, NULL, kernel_algbw_bytes_per_s) AS kernel_algbw_bytes_per_s,
-         iif(bytes = 0, NULL, kernel_busbw_bytes_per_s) AS kernel_busbw_bytes_per_s, bus_factor, complete, transfer_ns,
+         iif(bytes = 0, NULL, kernel_busbw_bytes_per_s) AS kernel_busbw_bytes_per_s, iif(ranks = 0 AND bus_factor = 0, NULL, bus_factor) AS bus_factor, complete, transfer_ns,
          iif(bytes = 0, NULL, transfer_algbw_bytes_per_s) AS transfer_algbw_bytes_per_s,
          iif(bytes = 0, NULL, transfer_busbw_bytes_per_s) AS transfer_busbw_bytes_per_s, wait_ns, max_skew_ns, without_kernel,
          shared_kernel, reference_busbw_bytes_per_s, reference, iif(bytes = 0, NULL, reference_pct) AS reference_pct

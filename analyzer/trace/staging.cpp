@@ -101,9 +101,7 @@ void removeRegistered(const std::array<char, 4096>& path) {
 }
 
 void removeAllAndDie(int signal) {
-  for (const Registered& entry : registered) {
-    if (entry.isReady) removeRegistered(entry.path);
-  }
+  removeStagings();
   ::signal(signal, SIG_DFL);
   ::raise(signal);
 }
@@ -318,6 +316,12 @@ Status Staging::publishFolder(const std::vector<std::string>& names, bool replac
   fs::remove_all(m_path, failed);
   forget();
   return Unit{};
+}
+
+void removeStagings() noexcept {
+  for (const Registered& entry : registered) {
+    if (entry.isReady) removeRegistered(entry.path);
+  }
 }
 
 void removeStagingsWhenInterrupted() {

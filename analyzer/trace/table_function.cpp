@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -136,6 +137,8 @@ int connect(sqlite3* database, void* context, int, const char* const*, sqlite3_v
     created->definition = definition;
     created->database = database;
     *table = created.release();
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
   } catch (const std::exception& failure) {
     *message = sqlite3_mprintf("%s", failure.what());
     return SQLITE_ERROR;
@@ -247,6 +250,8 @@ int filter(sqlite3_vtab_cursor* base, int given, const char*, int, sqlite3_value
     }
     const Status filled = fill(cursor, table, arguments);
     if (!filled.ok()) return fail(table, filled.error().message.c_str());
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
   } catch (const std::exception& failure) {
     return fail(table, failure.what());
   }

@@ -24,7 +24,8 @@ namespace {
 constexpr int kDone = 0, kFailed = 1, kBadInput = 2;
 
 int complain(const std::string& message, int code) {
-  fmt::print(stderr, "plumb: {}\n", message);
+  const std::string line = fmt::format("plumb: {}\n", message);
+  std::fwrite(line.data(), 1, line.size(), stderr);  // closed or full: nobody to tell
   return code;
 }
 

@@ -126,6 +126,37 @@ TEST_F(Hostile, WhatStandardOutputDidNotTakeIsAnError) {
   }
 }
 
+TEST_F(Hostile, AnErrorThatNobodyHearsHasItsExitCode) {
+  for (const std::string closed : {"2>/dev/full", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"}) {
+    const auto codeOf = [&](const std::string& arguments) {
+      return run({.arguments = {"bash", "-c", "\"$0\" " + arguments + " " + closed, kPlumb, sample(),
+                                path("packed.zst")},
+                  .environment = {},
+                  .directory = {}})
+          .exitCode;
+    };
+    EXPECT_EQ(codeOf("report nosuch \"$1\""), 2) << closed;
+    EXPECT_EQ(codeOf("pack \"$1\" -o \"$2\" --force"), closed.starts_with("2") ? 0 : 1) << closed;
+    EXPECT_EQ(plumb({"report", "kernels", path("packed.zst")}).exitCode, 0) << closed;
+  }
+}
+
+TEST_F(Hostile, ShortMemoryIsSaidWhereverItEnds) {
+  for (const std::string arguments : {"report critical_path,ops,streams \"$1\"", "report kernels \"$1\"",
+                                      "export \"$1\" --format html -o out.html", "import \"$1\" -o again.sqlite"}) {
+    for (const int kilobytes : {30'000, 40'000, 60'000, 90'000}) {
+      const Outcome outcome =
+          run({.arguments = {"bash", "-c", "ulimit -v " + std::to_string(kilobytes) + "; exec \"$0\" " + arguments,
+                             kPlumb, sample()},
+               .environment = {},
+               .directory = m_folder.string()});
+      if (outcome.exitCode == 127 || outcome.exitCode == 126) continue;  // too little to start a program
+      EXPECT_LE(outcome.exitCode, 3) << arguments << " with " << kilobytes << " KB: " << outcome.errors;
+      EXPECT_EQ(outcome.errors.find("std::"), std::string::npos) << outcome.errors;
+    }
+  }
+}
+
 // A disk that is full, played by a limit on the size of files.
 TEST_F(Hostile, WhatAFullDiskCutShortIsRemoved) {
   for (const std::string format : {"csv", "chrome", "nsys", "folded", "html"}) {
