@@ -6,48 +6,22 @@
 #include <cinttypes>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
 #include "analyzer/analyses/gpu_events.h"
+#include "analyzer/analyses/timeline_text.h"
 #include "analyzer/trace/device_text.h"
 
 namespace plumb::timeline {
 namespace {
 
-std::string bytesText(int64_t bytes) {
-  static constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.2f %s", value, kUnits[unit]);
-  return text.data();
-}
-
-std::string durationText(int64_t ns) {
-  const double value = static_cast<double>(ns);
-  std::array<char, 64> text{};
-  if (ns >= 1'000'000'000) {
-    std::snprintf(text.data(), text.size(), "%.6f s", value / 1e9);
-  } else if (ns >= 1'000'000) {
-    std::snprintf(text.data(), text.size(), "%.6f ms", value / 1e6);
-  } else if (ns >= 1'000) {
-    std::snprintf(text.data(), text.size(), "%.3f µs", value / 1e3);
-  } else {
-    std::snprintf(text.data(), text.size(), "%" PRId64 " ns", ns);
-  }
-  return text.data();
-}
-
-// "loader (4242)"; a name that ends with the number already stays as it is.
+// "loader (4242)"; a name that has the number already stays as it is.
 std::string nameWithNumber(std::string name, int64_t tid) {
   while (name.ends_with(' ')) name.pop_back();
   const std::string number = std::to_string(tid);
-  return name.ends_with(" " + number) ? name : name + " (" + number + ")";
+  return name.find(number) != std::string::npos ? name : name + " (" + number + ")";
 }
 
 class Loader {
@@ -63,6 +37,7 @@ class Loader {
     }
     closeOpenRanges();
     projectOntoDevice();
+    moveThreadsWithoutLaunches();
     buildTracks();
     indexTimeline(m_timeline);
     return std::move(m_timeline);
@@ -71,6 +46,8 @@ class Loader {
  private:
   // Tracks in the order in which they are shown below their process.
   using TrackKey = std::tuple<uint32_t, int, int64_t, TrackKind, int64_t>;  // process, group, order, kind, key
+  enum Group { kSteps, kThreads, kProjections, kCollectives, kStreams, kOtherThreads };
+  static constexpr int64_t kMainThread = -1;  // its order
 
   struct Draft {
     std::string label;
@@ -85,7 +62,10 @@ class Loader {
       process.pid = source.pid;
       process.rank = source.rank;
       process.label = source.rank ? "rank " + std::to_string(*source.rank) + " · " : "";
-      process.label += source.program + " · pid " + std::to_string(source.pid);
+      process.label += source.program;
+      // 0: the file does not tell it; and importers may have made a name of it.
+      const std::string pid = "pid " + std::to_string(source.pid);
+      if (source.pid != 0 && !source.program.ends_with(pid)) process.label += " · " + pid;
       if (!source.host.empty()) process.label += " · " + source.host;
       if (source.ended == "lost") process.label += " · ended without a goodbye (killed?)";
       m_timeline.processes.push_back(std::move(process));
@@ -153,7 +133,7 @@ class Loader {
   std::vector<Slice>& streamTrack(int64_t process, int64_t streamId) {
     const auto found = m_streams.find(streamId);
     const int64_t order = found == m_streams.end() ? streamId : found->second->number;
-    Draft& draft = m_drafts[{m_processIndex[process], 4, order, TrackKind::kStream, streamId}];
+    Draft& draft = m_drafts[{m_processIndex[process], kStreams, order, TrackKind::kStream, streamId}];
     if (draft.label.empty()) draft.label = streamLabel(process, streamId);
     return draft.slices;
   }
@@ -174,7 +154,7 @@ class Loader {
     const auto found = m_threads.find(threadId);
     const int64_t tid = found == m_threads.end() ? threadId : found->second->tid;
     const bool isMain = tid == m_timeline.processes[index].pid;
-    Draft& draft = m_drafts[{index, 1, isMain ? -1 : tid, kind, threadId}];
+    Draft& draft = m_drafts[{index, kThreads, isMain ? kMainThread : tid, kind, threadId}];
     if (draft.label.empty()) {
       draft.label = isMain ? "main thread" : "thread " + std::to_string(tid);
       const bool isNamed = found != m_threads.end() && found->second->name.find_first_not_of(' ') != std::string::npos;
@@ -204,7 +184,7 @@ class Loader {
           Slice slice{s.integer(11),     s.integer(12), s.integer(1),          s.isNull(13) ? -1 : s.integer(13),
                       intern(s.text(2)), intern(note),  SliceKind::kCollective};
           if (!s.isNull(13)) m_collectiveNotes[{process, s.integer(13)}] = slice.note;
-          Draft& draft = m_drafts[{m_processIndex[process], 3, 0, TrackKind::kCollectives, s.integer(9)}];
+          Draft& draft = m_drafts[{m_processIndex[process], kCollectives, 0, TrackKind::kCollectives, s.integer(9)}];
           if (draft.label.empty()) {
             std::array<char, 32> hash{};
             std::snprintf(hash.data(), hash.size(), "%" PRIx64, static_cast<uint64_t>(s.integer(9)));
@@ -337,16 +317,16 @@ class Loader {
   }
 
   Status loadSteps() {
-    return forEach("SELECT process_id, start_ns, duration_ns, id, step FROM steps ORDER BY start_ns",
-                   [this](const Statement& s) {
-                     if (s.isNull(2) || !usable(s.integer(0), s.integer(1), s.integer(2))) return;
-                     const int64_t start = s.integer(1);
-                     m_timeline.steps.push_back({s.integer(0), s.integer(4), {start, start + s.integer(2)}});
-                     Draft& draft = m_drafts[{m_processIndex[s.integer(0)], 0, 0, TrackKind::kSteps, 0}];
-                     draft.label = "steps";
-                     draft.slices.push_back({start, s.integer(2), s.integer(3), -1,
-                                             intern("step " + std::to_string(s.integer(4))), 0, SliceKind::kStep});
-                   });
+    return forEach(
+        "SELECT process_id, start_ns, duration_ns, id, step FROM steps ORDER BY start_ns", [this](const Statement& s) {
+          if (s.isNull(2) || !usable(s.integer(0), s.integer(1), s.integer(2))) return;
+          const int64_t start = s.integer(1);
+          m_timeline.steps.push_back({s.integer(0), s.integer(4), {start, start + s.integer(2)}});
+          Draft& draft = m_drafts[{m_processIndex[s.integer(0)], kSteps, 0, TrackKind::kSteps, 0}];
+          draft.label = "steps";
+          draft.slices.push_back({start, s.integer(2), s.integer(3), -1, intern("step " + std::to_string(s.integer(4))),
+                                  intern("host range"), SliceKind::kStep});
+        });
   }
 
   // A range that never ended reaches to the last thing that its process did.
@@ -387,9 +367,43 @@ class Loader {
       Draft projection{"ranges on device · " + draft.label.substr(0, draft.label.find(" · ")),
                        projectRanges(draft.slices, calls->second.slices, work[process])};
       if (!projection.slices.empty())
-        projections[{process, 2, order, TrackKind::kProjection, id}] = std::move(projection);
+        projections[{process, kProjections, order, TrackKind::kProjection, id}] = std::move(projection);
     }
     m_drafts.merge(projections);
+  }
+
+  // Of processes with device work, below it: dozens of helper threads would push it out of sight. The main thread keeps
+  // its place.
+  void moveThreadsWithoutLaunches() {
+    std::map<uint32_t, std::vector<int64_t>> launched;  // correlation ids
+    for (const auto& [key, draft] : m_drafts) {
+      if (std::get<3>(key) != TrackKind::kStream) continue;
+      std::vector<int64_t>& ids = launched[std::get<0>(key)];
+      for (const Slice& slice : draft.slices) ids.push_back(slice.correlation);
+    }
+    for (auto& [process, ids] : launched) std::sort(ids.begin(), ids.end());
+    std::set<std::pair<uint32_t, int64_t>> launching;  // process, thread
+    for (const auto& [key, draft] : m_drafts) {
+      const auto ids = launched.find(std::get<0>(key));
+      if (std::get<3>(key) != TrackKind::kApiCalls || ids == launched.end()) continue;
+      const auto isLaunch = [&](const Slice& call) {
+        return call.correlation >= 0 && std::binary_search(ids->second.begin(), ids->second.end(), call.correlation);
+      };
+      if (std::any_of(draft.slices.begin(), draft.slices.end(), isLaunch))
+        launching.emplace(std::get<0>(key), std::get<4>(key));
+    }
+    std::vector<TrackKey> moved;
+    for (const auto& [key, draft] : m_drafts) {
+      const auto& [process, group, order, kind, id] = key;
+      const bool isMain = order == kMainThread;
+      if (group == kThreads && !isMain && launched.contains(process) && !launching.contains({process, id}))
+        moved.push_back(key);
+    }
+    for (const TrackKey& key : moved) {
+      auto node = m_drafts.extract(key);
+      std::get<1>(node.key()) = kOtherThreads;
+      m_drafts.insert(std::move(node));
+    }
   }
 
   void buildTracks() {
@@ -454,88 +468,12 @@ class Loader {
   std::map<std::pair<uint32_t, int64_t>, std::string> m_communicatorLabels;
 };
 
-const char* detailQuery(SliceKind kind) {
-  switch (kind) {
-    case SliceKind::kKernel:
-    case SliceKind::kCommunication:
-      return "SELECT * FROM kernels WHERE id = ?1";
-    case SliceKind::kCopy:
-      return "SELECT * FROM copies WHERE id = ?1";
-    case SliceKind::kSet:
-      return "SELECT * FROM memory_sets WHERE id = ?1";
-    case SliceKind::kApiCall:
-    case SliceKind::kSynchronization:
-      return "SELECT * FROM api_calls WHERE id = ?1";
-    case SliceKind::kStep:
-    case SliceKind::kRange:
-      return "SELECT * FROM ranges WHERE id = ?1";
-    case SliceKind::kCollective:
-    case SliceKind::kStuck:
-      return "SELECT * FROM collectives WHERE id = ?1";
-    case SliceKind::kOsCall:
-      return "SELECT * FROM os_calls WHERE id = ?1";
-  }
-  return "";
-}
-
-bool endsWith(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
-
-std::string valueText(std::string_view column, const Statement& s, int index) {
-  if (s.type(index) == ValueType::Integer) {
-    const int64_t value = s.integer(index);
-    if (endsWith(column, "duration_ns")) return durationText(value);
-    if (endsWith(column, "bytes") || column == "local_bytes_per_thread") {
-      return value < 1024 ? bytesText(value) : bytesText(value) + " (" + std::to_string(value) + " B)";
-    }
-    if (endsWith(column, "_ns")) return std::to_string(value) + " ns";
-    if (column == "communicator" || column == "address") {
-      std::array<char, 32> text{};
-      std::snprintf(text.data(), text.size(), "0x%" PRIx64, static_cast<uint64_t>(value));
-      return text.data();
-    }
-    return std::to_string(value);
-  }
-  return std::string(s.text(index));
-}
-
-// The value brings its unit, which may be another than the column's.
-std::string labelOf(const std::string& column) {
-  return endsWith(column, "_ns") ? column.substr(0, column.size() - 3) : column;
-}
-
 }  // namespace
 
 Result<Timeline> loadTimeline(Trace& trace, const Progress& progress) {
   const Snapshot snapshot(trace);
   if (!snapshot.status().ok()) return snapshot.status().error();
   return Loader(trace, progress).load();
-}
-
-Result<std::vector<DetailField>> loadDetails(Trace& trace, SliceKind kind, int64_t id) {
-  std::vector<DetailField> fields;
-  auto prepared = trace.query(detailQuery(kind));
-  if (!prepared.ok()) return prepared.error();
-  Statement& statement = prepared.value();
-  statement.bind(1, id);
-  if (statement.next()) {
-    for (int i = 0; i < statement.columnCount(); ++i) {
-      if (statement.isNull(i)) continue;
-      const std::string column(statement.columnName(i));
-      fields.push_back({labelOf(column), valueText(column, statement, i)});
-    }
-  }
-  if (const Status status = statement.status(); !status.ok()) return status.error();
-  if (kind != SliceKind::kRange && kind != SliceKind::kStep) return fields;
-  auto payload = trace.query(
-      "SELECT s.text, p.value FROM range_payload p JOIN string s ON s.id = p.name_id WHERE p.range_id = ?1");
-  if (!payload.ok()) return payload.error();
-  payload.value().bind(1, id);
-  while (payload.value().next())
-    fields.push_back({"payload: " + std::string(payload.value().text(0)), std::string(payload.value().text(1))});
-  if (const Status status = payload.value().status(); !status.ok()) return status.error();
-  return fields;
 }
 
 }  // namespace plumb::timeline

@@ -14,10 +14,10 @@ namespace plumb::timeline {
 using Progress = std::function<bool(double)>;
 
 // Tracks per process, by rank: steps, per thread NVTX ranges, API calls and calls of the operating system, collectives
-// per communicator, streams. Events without a usable time are counted in untimedCount and left out. A collective stands
-// where its kernel ran, or, without a kernel, where the host called it. NVTX ranges are shown a second time where the
-// kernels, copies and sets (not the communication) that were launched in them ran. A range that never ended reaches to
-// the end of the recording.
+// per communicator, streams, and at last the threads that launched nothing. Events without a usable time are counted in
+// untimedCount and left out. A collective stands where its kernel ran, or, without a kernel, where the host called it.
+// NVTX ranges are shown a second time where the kernels, copies and sets (not the communication) that were launched in
+// them ran. A range that never ended reaches to the end of the recording.
 [[nodiscard]] Result<Timeline> loadTimeline(Trace& trace, const Progress& progress = {});
 
 // Everything that the file holds about one event, as texts for people: column, value with unit.

@@ -182,29 +182,6 @@ std::vector<SliceRef> linkedSlices(const Timeline& timeline, const SliceRef& ref
   return result;
 }
 
-Window steadyWindow(const Timeline& timeline) {
-  if (timeline.steps.empty()) return timeline.extent;
-  const int64_t process = timeline.steps.front().processId;
-  std::vector<const Step*> own;
-  for (const Step& step : timeline.steps) {
-    if (step.processId == process) own.push_back(&step);
-  }
-  if (own.size() > 1) own.erase(own.begin());
-  const auto middle = own.begin() + static_cast<std::ptrdiff_t>((own.size() - 1) / 2);
-  std::nth_element(own.begin(), middle, own.end(), [](const Step* a, const Step* b) {
-    return a->window.endNs - a->window.startNs < b->window.endNs - b->window.startNs;
-  });
-  const Step& chosen = **middle;
-  Window window = chosen.window;
-  for (const Step& step : timeline.steps) {
-    if (step.number != chosen.number) continue;
-    window.startNs = std::min(window.startNs, step.window.startNs);
-    window.endNs = std::max(window.endNs, step.window.endNs);
-  }
-  const int64_t margin = (window.endNs - window.startNs) / 50;
-  return {window.startNs - margin, window.endNs + margin};
-}
-
 bool isDeviceWork(SliceKind kind) noexcept {
   return kind == SliceKind::kKernel || kind == SliceKind::kCommunication || kind == SliceKind::kCopy ||
          kind == SliceKind::kSet;

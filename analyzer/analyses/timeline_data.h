@@ -135,8 +135,18 @@ void indexTimeline(Timeline& timeline);
 // What is tied to a slice by its correlation id: of a host call its device work, of device work its host call.
 [[nodiscard]] std::vector<SliceRef> linkedSlices(const Timeline& timeline, const SliceRef& ref);
 
-// A time span that shows a training run in its stride: the step of median length, the first one (often warm-up) left out, of
-// the first process that has steps, over all processes; without steps the whole extent.
+// Where events are: the extent without what lies so far from most of the work on devices (without any: from most of all
+// events) that what is between them, where nothing at all happens, would fill more than a third of a picture. Such are
+// the mark of a profiler's end and the events of a file on a clock of its own.
+struct MainPart {
+  Window window;
+  size_t before = 0, after = 0;  // slices outside
+  bool isOfDeviceWork = false;   // false: of all events
+};
+[[nodiscard]] MainPart mainPart(const Timeline& timeline);
+
+// A time span that shows a training run in its stride: the step of median length, the first one (often warm-up) left
+// out, of the first process that has steps, over all processes that take it then; without steps the main part.
 [[nodiscard]] Window steadyWindow(const Timeline& timeline);
 
 [[nodiscard]] bool isDeviceWork(SliceKind kind) noexcept;

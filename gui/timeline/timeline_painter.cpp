@@ -361,9 +361,10 @@ QString describe(const timeline::Timeline& timeline, const SliceRef& ref, double
   lines << QStringLiteral("%1 · %2").arg(QLatin1String(timeline::kindName(slice.kind)), durationOf(slice));
   lines << QStringLiteral("starts at %1").arg(formatTime(static_cast<double>(slice.startNs) - originNs, 1000));
   if (slice.note) lines << toQString(timeline.names[slice.note]);
-  const QString rank =
-      process.rank ? QStringLiteral("rank %1").arg(*process.rank) : QStringLiteral("pid %1").arg(process.pid);
-  lines << QStringLiteral("%1 · %2").arg(rank, toQString(timeline.track(ref).label));
+  const QString who = process.rank       ? QStringLiteral("rank %1").arg(*process.rank)
+                      : process.pid != 0 ? QStringLiteral("pid %1").arg(process.pid)
+                                         : toQString(process.label);
+  lines << QStringLiteral("%1 · %2").arg(who, toQString(timeline.track(ref).label));
   return lines.join('\n');
 }
 

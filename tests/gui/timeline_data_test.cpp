@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/analyses/timeline.h"
+#include "gui/timeline/timeline_painter.h"
 #include "tests/gui/fixtures.h"
 #include "tests/support/trace_builder.h"
 
@@ -141,6 +142,53 @@ TEST(Timeline, StopsWhenToldSo) {
   EXPECT_FALSE(loadTimeline(trace.value(), [](double) { return false; }).ok());
 }
 
+TEST(Timeline, HasThreadsThatLaunchedNothingBelowTheStreams) {
+  const Folder folder;
+  const std::string path = folder.path("trace.sqlite");
+  {
+    TraceBuilder builder(path);
+    const int64_t process = builder.addProcess({.rank = 0, .pid = 100});
+    const int64_t device = builder.addDevice(process), stream = builder.addStream(process, device, 7);
+    const int64_t main = builder.addThread(process, 100), watchdog = builder.addThread(process, 101, "watchdog"),
+                  backward = builder.addThread(process, 102, "thread 102 (python)");
+    builder.addRange(process, main, 0, 1000, "train");
+    builder.addRange(process, watchdog, 0, 1000, "watch");
+    builder.addApiCall(process, watchdog, 10, 5, "cudaEventQuery", 4);
+    builder.addApiCall(process, backward, 100, 10, "cudaLaunchKernel", 5);
+    builder.addKernel({process, device, stream, 200, 50, 5}, "gemm");
+  }
+  auto trace = Trace::open(path);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  const auto loaded = loadTimeline(trace.value());
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  std::vector<std::string> labels;
+  for (const Track& track : loaded.value().processes[0].tracks) labels.push_back(track.label);
+  EXPECT_THAT(labels, testing::ElementsAre("main thread · ranges", "thread 102 (python) · CUDA API", "stream 7",
+                                           "watchdog (101) · ranges", "watchdog (101) · CUDA API"));
+}
+
+TEST(Timeline, NamesNoProcessIdThatTheFileDoesNotTell) {
+  const Folder folder;
+  const std::string path = folder.path("trace.sqlite");
+  {
+    TraceBuilder builder(path);
+    for (const std::optional<int64_t> rank : {std::optional<int64_t>(3), std::optional<int64_t>()}) {
+      const int64_t process = builder.addProcess({.rank = rank, .program = "flight recorder", .host = ""});
+      builder.addRange(process, builder.addThread(process), 0, 1000, "train");
+    }
+    builder.execute("UPDATE process SET pid = 0");
+  }
+  auto trace = Trace::open(path);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  const auto loaded = loadTimeline(trace.value());
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  ASSERT_EQ(loaded.value().processes.size(), 2u);
+  EXPECT_EQ(loaded.value().processes[0].label, "rank 3 · flight recorder");
+  EXPECT_EQ(loaded.value().processes[1].label, "flight recorder");
+  const QString tip = gui::describe(loaded.value(), {1, 0, 0, 0}, 0);
+  EXPECT_FALSE(tip.contains("pid 0")) << tip.toStdString();
+}
+
 TEST(Details, GiveEveryFieldAndThePayload) {
   const Folder folder;
   const std::string path = folder.path("trace.sqlite");
@@ -174,6 +222,12 @@ TEST(SteadyWindow, IsTheStepOfMedianLengthOfAllRanksTheFirstLeftOut) {
   EXPECT_GT(window.startNs, 90);
   timeline.steps.clear();
   EXPECT_EQ(steadyWindow(timeline), timeline.extent);
+}
+
+TEST(SteadyWindow, LeavesOutProcessesOnAClockOfTheirOwn) {
+  Timeline timeline = timelineOf({{slice(0, 1000)}});
+  timeline.steps = {{0, 0, {0, 100}}, {0, 1, {100, 200}}, {1, 0, {900'000, 900'100}}, {1, 1, {900'100, 900'200}}};
+  EXPECT_EQ(steadyWindow(timeline), (Window{98, 202}));
 }
 
 }  // namespace
