@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "gui/charts/roofline_labels.h"
 #include "gui/timeline/time_scale.h"
 
 namespace plumb::gui {
@@ -107,101 +108,35 @@ void paintRoofLabels(QPainter& painter, const RooflineScene& scene, std::vector<
   }
 }
 
-void paintRoofs(QPainter& painter, const RooflineScene& scene) {
-  const QRectF plot = scene.plot();
-  const LogAxis x = scene.xAxis();
-  const LogAxis y = scene.yAxis();
-  const Roof* memory = memoryRoof(*scene.roofline);
+void paintRoofs(QPainter& painter, const RooflineScene& scene, const RooflineLabels& placed) {
   std::vector<RoofLabel> labels;
-  double highest = 0;
   painter.setRenderHint(QPainter::Antialiasing);
   for (const Roof& roof : scene.roofline->roofs) {
-    if (isMemory(roof) || isNetwork(roof) || roof.perSecond <= 0) continue;
-    highest = std::max(highest, roof.perSecond);
-    const QColor color = scene.theme.dtype(roof.resource).darker(scene.theme.dark ? 90 : 120);
-    const double py = plot.bottom() - y.toPixel(roof.perSecond);
-    // The roof begins at the ridge: left of it memory is the limit.
-    const double ridge = memory ? std::clamp(x.toPixel(roof.perSecond / memory->perSecond), 0.0, plot.width()) : 0;
+    const auto ceiling = scene.ceiling(roof), slope = scene.slope(roof);
+    if (!ceiling && !slope) continue;
+    const QColor color =
+        slope ? scene.theme.text : scene.theme.dtype(roof.resource).darker(scene.theme.dark ? 90 : 120);
     painter.setPen(QPen(color, 1.6, roof.source == RoofSource::Measured ? Qt::SolidLine : Qt::DashLine));
-    painter.drawLine(QPointF(plot.left() + ridge, py), QPointF(plot.right(), py));
+    painter.drawLine(slope ? *slope : *ceiling);
   }
-  for (const Roof& roof : scene.roofline->roofs) {
-    if (!isMemory(roof) || roof.perSecond <= 0) continue;
-    const double top = highest > 0 ? highest : y.high();
-    const double x0 = std::max(x.low(), y.low() / roof.perSecond);
-    const double x1 = std::min(x.high(), top / roof.perSecond);
-    if (x1 <= x0) continue;
-    const QPointF from(plot.left() + x.toPixel(x0), plot.bottom() - y.toPixel(x0 * roof.perSecond));
-    const QPointF to(plot.left() + x.toPixel(x1), plot.bottom() - y.toPixel(x1 * roof.perSecond));
-    painter.setPen(QPen(scene.theme.text, 1.6, roof.source == RoofSource::Measured ? Qt::SolidLine : Qt::DashLine));
-    painter.drawLine(from, to);
-    const QString label =
-        QStringLiteral("memory %1B/s (%2)").arg(formatSi(roof.perSecond), toText(nameOf(roof.source)));
-    const double length = std::hypot(to.x() - from.x(), to.y() - from.y());
-    if (length < QFontMetricsF(painter.font()).horizontalAdvance(label) + 10) {
-      labels.push_back({to.y(), to.y(), label, scene.theme.text});
-      continue;
-    }
-    painter.save();
-    painter.translate(from + (to - from) * 0.04);
-    painter.rotate(std::atan2(to.y() - from.y(), to.x() - from.x()) * 180 / M_PI);
-    painter.setPen(scene.theme.text);
-    painter.drawText(QRectF(4, -21, length, 18), kLine, label);
-    painter.restore();
+  for (const size_t beside : placed.roofsBeside) {
+    const Roof& roof = scene.roofline->roofs[beside];
+    const double end = scene.slope(roof)->y2();
+    labels.push_back({end, end, roofText(roof), scene.theme.text});
   }
   painter.setRenderHint(QPainter::Antialiasing, false);
   for (const Roof& roof : scene.roofline->roofs) {
-    if (isMemory(roof) || isNetwork(roof) || roof.perSecond <= 0) continue;
-    const double py = plot.bottom() - y.toPixel(roof.perSecond);
+    const auto ceiling = scene.ceiling(roof);
+    if (!ceiling) continue;
     const QColor color =
         scene.theme.dark ? scene.theme.dtype(roof.resource).lighter(120) : scene.theme.dtype(roof.resource).darker(140);
-    const QString unit = roof.tensorCores ? QStringLiteral(" tensor cores") : QString();
-    labels.push_back({py, py,
-                      QStringLiteral("%1%2 %3FLOP/s (%4)")
-                          .arg(toText(roof.resource), unit, formatSi(roof.perSecond), toText(nameOf(roof.source))),
-                      color});
+    labels.push_back({ceiling->y2(), ceiling->y2(), roofText(roof), color});
   }
   paintRoofLabels(painter, scene, std::move(labels));
 }
 
-// The number of a point beside it, where it covers neither another number nor a point.
-void paintNumber(QPainter& painter, const RooflineScene& scene, QPointF center, double radius, int number,
-                 std::vector<QRectF>& taken) {
-  const QString text = QString::number(number);
-  const QFontMetricsF metrics(painter.font());
-  const QSizeF size(metrics.horizontalAdvance(text) + 2, metrics.height() - 2);
-  const double reach = radius + 3;
-  const std::vector<QPointF> offsets{{reach, -size.height() / 2},
-                                     {-reach - size.width(), -size.height() / 2},
-                                     {-size.width() / 2, -reach - size.height()},
-                                     {-size.width() / 2, reach},
-                                     {reach * 0.7, -reach * 0.7 - size.height()},
-                                     {-reach * 0.7 - size.width(), -reach * 0.7 - size.height()},
-                                     {reach * 0.7, reach * 0.7},
-                                     {-reach * 0.7 - size.width(), reach * 0.7}};
-  QRectF box(center + offsets.front(), size);
-  for (const QPointF& offset : offsets) {
-    const QRectF candidate(center + offset, size);
-    if (!scene.plot().contains(candidate)) continue;
-    if (std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(candidate); }))
-      continue;
-    box = candidate;
-    break;
-  }
-  taken.push_back(box);
-  painter.setPen(scene.theme.text);
-  painter.drawText(box, Qt::AlignCenter, text);
-}
-
 void paintPoints(QPainter& painter, const RooflineScene& scene) {
   const auto& points = scene.roofline->points;
-  std::vector<QRectF> taken;
-  for (const RooflinePoint& point : points) {
-    const auto at = scene.position(point);
-    if (!at) continue;
-    const double radius = scene.radius(point);
-    taken.emplace_back(at->x() - radius, at->y() - radius, 2 * radius, 2 * radius);
-  }
   painter.setRenderHint(QPainter::Antialiasing);
   // Large ones first, so that small ones are not hidden; the list is sorted by duration.
   for (size_t i = 0; i < points.size(); ++i) {
@@ -227,9 +162,30 @@ void paintPoints(QPainter& painter, const RooflineScene& scene) {
   }
   painter.setBrush(Qt::NoBrush);
   painter.setRenderHint(QPainter::Antialiasing, false);
-  for (size_t i = 0; i < points.size() && static_cast<int>(i) < scene.numbered; ++i) {
-    if (const auto at = scene.position(points[i]))
-      paintNumber(painter, scene, *at, scene.radius(points[i]), static_cast<int>(i) + 1, taken);
+}
+
+void paintLabels(QPainter& painter, const RooflineScene& scene, const RooflineLabels& labels) {
+  painter.setPen(scene.theme.text);
+  for (const SlopeLabel& label : labels.slopes) {
+    painter.save();
+    painter.translate(label.origin);
+    painter.rotate(label.degrees);
+    painter.drawText(label.box, kLine, label.text);
+    painter.restore();
+  }
+  for (const NumberLabel& label : labels.numbers) {
+    const auto& point = scene.roofline->points[static_cast<size_t>(label.point)];
+    if (const auto at = scene.position(point); at && label.isFar) {
+      QLineF leader(*at, label.box.center());
+      leader.setP1(leader.pointAt(std::min(1.0, scene.radius(point) / leader.length())));
+      leader.setLength(std::max(0.0, leader.length() - std::max(label.box.width(), label.box.height()) / 2));
+      painter.setRenderHint(QPainter::Antialiasing);
+      painter.setPen(QPen(scene.theme.mutedText, 0.8));
+      painter.drawLine(leader);
+      painter.setRenderHint(QPainter::Antialiasing, false);
+    }
+    painter.setPen(scene.theme.text);
+    painter.drawText(label.box, Qt::AlignCenter, QString::number(label.point + 1));
   }
 }
 
@@ -285,6 +241,15 @@ void paintLegend(QPainter& painter, const RooflineScene& scene) {
 }
 
 }  // namespace
+
+QString roofText(const Roof& roof) {
+  const QString unit = isMemory(roof)     ? QStringLiteral("memory %1B/s")
+                       : roof.tensorCores ? QStringLiteral("%2 tensor cores %1FLOP/s")
+                                          : QStringLiteral("%2 %1FLOP/s");
+  const QString rate = unit.arg(formatSi(roof.perSecond));
+  return (isMemory(roof) ? rate : rate.arg(toText(roof.resource))) +
+         QStringLiteral(" (%1)").arg(toText(nameOf(roof.source)));
+}
 
 LogAxis::LogAxis(double low, double high, double length)
     : m_low(low), m_high(std::max(high, low * 10)), m_length(length) {}
@@ -349,6 +314,30 @@ std::optional<QPointF> RooflineScene::position(const RooflinePoint& point) const
                  plot().bottom() - yAxis().toPixel(*point.flopsPerSecond));
 }
 
+std::optional<QLineF> RooflineScene::ceiling(const Roof& roof) const {
+  if (isMemory(roof) || isNetwork(roof) || roof.perSecond <= 0) return std::nullopt;
+  const QRectF inside = plot();
+  const Roof* memory = memoryRoof(*roofline);
+  const double ridge =
+      memory ? std::clamp(xAxis().toPixel(roof.perSecond / memory->perSecond), 0.0, inside.width()) : 0;
+  const double y = inside.bottom() - yAxis().toPixel(roof.perSecond);
+  return QLineF(inside.left() + ridge, y, inside.right(), y);
+}
+
+std::optional<QLineF> RooflineScene::slope(const Roof& roof) const {
+  if (!isMemory(roof) || roof.perSecond <= 0) return std::nullopt;
+  double highest = 0;
+  for (const Roof& other : roofline->roofs) {
+    if (!isMemory(other) && !isNetwork(other)) highest = std::max(highest, other.perSecond);
+  }
+  const LogAxis x = xAxis(), y = yAxis();
+  const double x0 = std::max(x.low(), y.low() / roof.perSecond);
+  const double x1 = std::min(x.high(), (highest > 0 ? highest : y.high()) / roof.perSecond);
+  if (x1 <= x0) return std::nullopt;
+  return QLineF(plot().left() + x.toPixel(x0), plot().bottom() - y.toPixel(x0 * roof.perSecond),
+                plot().left() + x.toPixel(x1), plot().bottom() - y.toPixel(x1 * roof.perSecond));
+}
+
 double RooflineScene::radius(const RooflinePoint& point) const {
   const auto longest = roofline->points.empty()
                            ? 1.0
@@ -374,8 +363,10 @@ void paintRoofline(QPainter& painter, const RooflineScene& scene) {
   paintAxes(painter, scene);
   painter.save();
   painter.setClipRect(plot.adjusted(0, -14, kRight, 10), Qt::IntersectClip);
-  paintRoofs(painter, scene);
+  const RooflineLabels labels = placeLabels(scene, QFontMetricsF(painter.font()));
+  paintRoofs(painter, scene, labels);
   paintPoints(painter, scene);
+  paintLabels(painter, scene, labels);
   painter.restore();
   painter.setPen(scene.theme.grid.darker(130));
   painter.drawLine(plot.bottomLeft(), plot.bottomRight());
@@ -402,11 +393,12 @@ void paintRoofline(QPainter& painter, const RooflineScene& scene) {
   const auto absent = std::count_if(scene.roofline->points.begin(), scene.roofline->points.end(),
                                     [&](const RooflinePoint& point) { return !scene.position(point); });
   if (absent > 0) notes << QStringLiteral("not drawn: %1 without FLOPs or bytes").arg(absent);
+  if (labels.numbersLeftOut > 0) notes << QStringLiteral("%1 of the numbers have no room").arg(labels.numbersLeftOut);
   painter.setPen(scene.theme.mutedText);
-  const QFontMetricsF metrics(painter.font());
+  const QRectF above(plot.left(), scene.area.top(), scene.area.right() - plot.left(), kTop - 8);
   painter.drawText(
-      QRectF(plot.left(), scene.area.top(), scene.area.right() - plot.left(), 20), kLine,
-      metrics.elidedText(notes.join(QStringLiteral(" · ")), Qt::ElideRight, scene.area.right() - plot.left()));
+      above, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
+      QFontMetricsF(painter.font()).elidedText(notes.join(QStringLiteral(" · ")), Qt::ElideRight, 1.9 * above.width()));
 }
 
 std::string titleOf(const RooflinePoint& point) {

@@ -2,6 +2,7 @@
 // The roofline: kernels as points over the device's roofs, both axes logarithmic. Geometry is pure; painting goes to
 // any QPaintDevice.
 #pragma once
+#include <QLineF>
 #include <QPainter>
 #include <QRectF>
 #include <optional>
@@ -43,6 +44,10 @@ struct RooflineScene {
   [[nodiscard]] LogAxis yAxis() const;  // FLOP / s
   // Only points with an intensity and a rate have a place.
   [[nodiscard]] std::optional<QPointF> position(const RooflinePoint& point) const;
+  // The line of a compute roof, from where memory is the limit no more; none of other roofs.
+  [[nodiscard]] std::optional<QLineF> ceiling(const Roof& roof) const;
+  // The line of a memory roof, from left to right, up to the highest compute roof; none of other roofs.
+  [[nodiscard]] std::optional<QLineF> slope(const Roof& roof) const;
   [[nodiscard]] double radius(const RooflinePoint& point) const;
   [[nodiscard]] std::optional<int> pointAt(QPointF at) const;
 };
