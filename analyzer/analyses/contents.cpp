@@ -44,6 +44,15 @@ Result<Contents> findContents(Trace& trace) {
     contents.*is = rows.value().next();
     if (Status status = rows.value().status(); !status.ok()) return status.error();
   }
+  if (contents.allocations) return contents;
+  auto said = trace.query("SELECT 1 FROM main.diagnostic WHERE code = 'no_address' LIMIT 1");
+  if (!said.ok()) return said.error();
+  if (said.value().next()) {
+    contents.whyNoAllocation =
+        "the trace's allocation events have no addresses: what was live when is not known, only the sum (see plumb "
+        "report memory_timeline and counters)";
+  }
+  if (Status status = said.value().status(); !status.ok()) return status.error();
   return contents;
 }
 

@@ -19,12 +19,14 @@ struct Contents {
   bool benchmarks = false;
   bool largerCommunicators = false;  // of more than one rank
   bool communicators = false;
+  // Why a file whose source recorded allocations has none, as what follows "because"; else empty.
+  std::string whyNoAllocation;
 
   // "counters and benchmarks of collectives": those that are there; "" when none is.
   [[nodiscard]] std::string text() const;
 };
 
-// Looks at one row of each table.
+// Looks at one row of each table, and for the reasons among the diagnostics.
 [[nodiscard]] Result<Contents> findContents(Trace& trace);
 
 }  // namespace plumb

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "analyzer/analyses/contents.h"
 #include "analyzer/cli/text.h"
 
 namespace plumb::cli {
@@ -131,13 +132,8 @@ std::string whyNoCollective(Trace& trace) {
 }
 
 std::string whyNoAllocation(Trace& trace) {
-  const auto said = firstText(trace,
-                              "SELECT 1 FROM main.diagnostic WHERE code = 'no_address' AND NOT EXISTS"
-                              " (SELECT 1 FROM main.allocation) LIMIT 1",
-                              "");
-  return said ? "the trace's allocation events have no addresses: what was live when is not known, only the sum (see "
-                "plumb report memory_timeline and counters)"
-              : "";
+  const auto contents = findContents(trace);
+  return contents.ok() ? contents.value().whyNoAllocation : "";
 }
 
 std::string whyEmpty(Trace& trace, const Report& report, const ReportRequest& request) {

@@ -78,6 +78,8 @@ QString whyNoCollectives(const TraceData& data) {
 }
 
 QString whyNoMemory(const TraceData& data) {
+  if (!data.contents.whyNoAllocation.empty())
+    return tr("Cannot say what memory was used for, because %1.").arg(toQString(data.contents.whyNoAllocation));
   return tr("Cannot say what memory was used for, because the recording holds no device allocations.") + holds(data) +
          said(data, "memory");
 }

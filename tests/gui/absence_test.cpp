@@ -62,6 +62,14 @@ TEST_F(Absence, OfEventsBesideMemoryShowsMemoryOverItsOwnTime) {
   EXPECT_GE(m_window.state().span().endNs, 4'900'000);
 }
 
+TEST_F(Absence, OfMemoryIsExplainedAsOnTheCommandLine) {
+  openTrace([](TraceBuilder& builder) {
+    builder.addDiagnostic(builder.addRank(0), "info", "import", "no_address", 7, "7 events have no address");
+  });
+  says(m_window.memoryPage().note(), "because the trace's allocation events have no addresses");
+  says(m_window.memoryPage().note(), "plumb report memory_timeline");
+}
+
 TEST_F(Absence, OfADevicesNameIsNoHole) {
   openTrace([](TraceBuilder& builder) {
     const int64_t process = builder.addProcess({.rank = {}, .program = "train"});
