@@ -79,6 +79,7 @@ void DetailsPane::showSelection() {
               {tr("start"), formatTime(static_cast<double>(slice.startNs), 1)},
               {tr("where"), toQString(all.processes[selection->process].label)},
               {tr("track"), toQString(all.track(*selection).label)}};
+  if (slice.kind == timeline::SliceKind::kStep) addStepTimes(slice.id);
   if (slice.note) m_basics.emplace_back(tr("note"), toQString(all.names[slice.note]));
   m_fields.setFields(m_basics);
   m_table->resizeRowsToContents();
@@ -103,6 +104,20 @@ void DetailsPane::showSelection() {
     }
   }
   readFields(slice);
+}
+
+// The two lengths of a step that the summary and the reports tell, beside that of its range.
+void DetailsPane::addStepTimes(int64_t range) {
+  for (const RankSteps& rank : m_data->steps) {
+    const auto step = std::ranges::find(rank.steps, RangeId(range), &Step::range);
+    if (step == rank.steps.end()) continue;
+    m_basics.emplace_back(tr("GPU span"), step->gpu ? formatDuration(static_cast<double>(step->gpu->span.ns()))
+                                                    : tr("no GPU work is known to belong to it"));
+    m_basics.emplace_back(tr("start to start"), step->startToStart
+                                                    ? formatDuration(static_cast<double>(step->startToStart->ns()))
+                                                    : tr("no next step is known"));
+    return;
+  }
 }
 
 void DetailsPane::readFields(const timeline::Slice& slice) {

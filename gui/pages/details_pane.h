@@ -29,6 +29,7 @@ class DetailsPane : public QWidget {
 
  private:
   void showSelection();
+  void addStepTimes(int64_t range);
   void readFields(const timeline::Slice& slice);
 
   ViewState& m_state;

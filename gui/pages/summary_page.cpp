@@ -50,17 +50,26 @@ SummaryPage::SummaryPage(ViewState& state, QWidget* parent)
           tr("span = compute + exposed communication + exposed copies + idle; busy = anything at all ran; exposed = "
              "nothing computed meanwhile"),
           withBreakdown({tr("rank"), tr("device")}), this)),
+      m_stepTimes(new TableSection(
+          tr("Time per step"),
+          tr("Median and percentiles of the steady steps, of GPU spans where work is known to belong to them. Start to "
+             "start: the median time to the first work of the next step, so with what lies between, as loading data. "
+             "Warm-up: %1.")
+              .arg(QString::fromUtf8(warmupRule())),
+          {tr("rank"), tr("steps"), tr("warm-up"), tr("median"), tr("p10"), tr("p90"), tr("of"), tr("start to start")},
+          this)),
       m_steps(new TableSection(
           tr("Steps"),
-          tr("span: from the first start to the last end of the device work launched in the step. Double click shows "
-             "a step on the timeline."),
-          withBreakdown({tr("rank"), tr("step"), tr("host time")}) << tr("note"), this)),
+          tr("span: from the first start to the last end of the device work launched in the step; start to start: "
+             "from there to the first work of the next step. Double click shows a step on the timeline."),
+          withBreakdown({tr("rank"), tr("step"), tr("host time"), tr("start to start")}) << tr("note"), this)),
       m_problem(new QLabel(this)) {
   m_problem->setTextFormat(Qt::PlainText);
   m_problem->setWordWrap(true);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(m_problem);
   layout->addWidget(m_ranks, 1);
+  layout->addWidget(m_stepTimes);
   layout->addWidget(m_steps, 1);
   connect(m_steps, &TableSection::rowActivated, this, [this](size_t row) {
     if (row >= m_stepSpans.size()) return;
@@ -75,8 +84,10 @@ void SummaryPage::setData(const std::shared_ptr<const TraceData>& trace) {
   m_problem->setText(toQString(shown.summaryProblem));
   m_problem->setVisible(!shown.summaryProblem.empty());
   fillRanks(shown);
+  fillStepTimes(shown);
   fillSteps(shown);
   m_ranks->fitHeight();
+  m_stepTimes->fitHeight();
 }
 
 void SummaryPage::fillRanks(const TraceData& trace) {
@@ -92,12 +103,32 @@ void SummaryPage::fillRanks(const TraceData& trace) {
   m_ranks->setRows(std::move(rows), trace.isWhole ? whyNoBreakdown(trace) : tr("Still being computed …"));
 }
 
+void SummaryPage::fillStepTimes(const TraceData& trace) {
+  std::vector<std::vector<Cell>> rows;
+  for (const RankSteps& rank : trace.steps) {
+    const auto part = [&](Duration StepStatistics::*which) {
+      return time(rank.statistics ? std::optional((*rank.statistics).*which) : std::nullopt);
+    };
+    QString of = rank.source == StepSource::Period ? tr("repetition of the kernels")
+                 : rank.timesAreGpuSpans           ? tr("GPU span")
+                                                   : tr("host range: no GPU work is known to belong to it");
+    if (rank.openCount > 0) of += tr("; without %1 that never ended").arg(rank.openCount);
+    rows.push_back({text(processText(trace, rank.process)), count(static_cast<int64_t>(rank.steps.size())),
+                    count(rank.warmupCount), part(&StepStatistics::median), part(&StepStatistics::p10),
+                    part(&StepStatistics::p90), text(of),
+                    time(rank.startToStart ? std::optional(rank.startToStart->median) : std::nullopt)});
+  }
+  m_stepTimes->setVisible(!rows.empty());  // the steps' table says why there are none
+  m_stepTimes->setRows(std::move(rows), QString());
+}
+
 void SummaryPage::fillSteps(const TraceData& trace) {
   std::vector<std::vector<Cell>> rows;
   m_stepSpans.clear();
   for (const RankSteps& rank : trace.steps) {
     for (const Step& step : rank.steps) {
-      std::vector<Cell> row{text(processText(trace, rank.process)), count(step.number), time(step.host.length())};
+      std::vector<Cell> row{text(processText(trace, rank.process)), count(step.number), time(step.host.length()),
+                            time(step.startToStart)};
       if (step.gpu) {
         addBreakdown(row, *step.gpu);
       } else {

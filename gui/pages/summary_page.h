@@ -19,14 +19,17 @@ class SummaryPage : public QWidget {
   explicit SummaryPage(ViewState& state, QWidget* parent = nullptr);
   void setData(const std::shared_ptr<const TraceData>& trace);
   [[nodiscard]] TableSection& ranks() { return *m_ranks; }
+  [[nodiscard]] TableSection& stepTimes() { return *m_stepTimes; }
   [[nodiscard]] TableSection& steps() { return *m_steps; }
 
  private:
   void fillRanks(const TraceData& trace);
+  void fillStepTimes(const TraceData& trace);
   void fillSteps(const TraceData& trace);
 
   ViewState& m_state;
   TableSection* m_ranks;
+  TableSection* m_stepTimes;
   TableSection* m_steps;
   std::vector<TimeSpan> m_stepSpans;  // by row of m_steps
   QLabel* m_problem;
