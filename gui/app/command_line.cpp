@@ -7,6 +7,8 @@
 #include <QRegularExpression>
 #include <QSaveFile>
 
+#include "analyzer/cli/text.h"
+
 namespace plumb::gui {
 namespace {
 
@@ -26,7 +28,21 @@ struct Options {
       QStringLiteral("size"),
       QStringLiteral("Its size in pixels, for example 1600x900; without it as large as the content needs."),
       QStringLiteral("WxH")};
-  QCommandLineOption rank{QStringLiteral("rank"), QStringLiteral("Draw only this rank."), QStringLiteral("N")};
+  QCommandLineOption rank{QStringLiteral("rank"), QStringLiteral("Draw only this rank."), QStringLiteral("R")};
+  QCommandLineOption step{QStringLiteral("step"),
+                          QStringLiteral("Draw only this step of each rank (plumb report steps)."),
+                          QStringLiteral("N")};
+  QCommandLineOption range{
+      QStringLiteral("range"),
+      QStringLiteral("Draw only what the ranges of this name did (plumb report ranges): timeline and memory from the "
+                     "first to the last of them and of the GPU work launched in them, the roofline that work alone."),
+      QStringLiteral("name")};
+  QCommandLineOption from{
+      QStringLiteral("from"),
+      QStringLiteral("Draw only from this time of the recording on: 250000 (ns), 250us, 12.5ms, 1s."),
+      QStringLiteral("T")};
+  QCommandLineOption to{QStringLiteral("to"), QStringLiteral("Draw only what is before this time."),
+                        QStringLiteral("T")};
   QCommandLineOption help{{QStringLiteral("h"), QStringLiteral("help")}, QStringLiteral("Show this help.")};
   QCommandLineOption version{QStringLiteral("version"), QStringLiteral("Show the version.")};
 };
@@ -36,8 +52,8 @@ void describe(QCommandLineParser& parser, const Options& options) {
       QStringLiteral("Shows a recording made by plumb record: timeline, memory, roofline."));
   parser.addPositionalArgument(QStringLiteral("trace"), QStringLiteral("The recording (.sqlite)."),
                                QStringLiteral("[trace]"));
-  for (const QCommandLineOption& option :
-       {options.render, options.output, options.size, options.rank, options.help, options.version})
+  for (const QCommandLineOption& option : {options.render, options.output, options.size, options.rank, options.step,
+                                           options.range, options.from, options.to, options.help, options.version})
     parser.addOption(option);
 }
 
@@ -58,6 +74,38 @@ Result<QSize> parseSize(const QString& text) {
   return size;
 }
 
+// Into value, when the option is there.
+Status parseNumber(const QCommandLineParser& parser, const QCommandLineOption& option, std::optional<int64_t>& value) {
+  if (!parser.isSet(option)) return Unit{};
+  const QString name = option.names().front(), text = parser.value(option);
+  bool ok = false;
+  value = text.toLongLong(&ok);
+  if (ok && *value >= 0) return Unit{};
+  return error(QStringLiteral("--%1 '%2' is not a %1: give a number from 0.").arg(name, text));
+}
+
+Status parseTime(const QCommandLineParser& parser, const QCommandLineOption& option, std::optional<TimePoint>& time) {
+  if (!parser.isSet(option)) return Unit{};
+  const auto parsed = cli::parseNanoseconds(parser.value(option).toStdString());
+  if (!parsed.ok()) return Error{"--" + option.names().front().toStdString() + ": " + parsed.error().message};
+  time = TimePoint(parsed.value());
+  return Unit{};
+}
+
+Result<Filter> parseFilter(const QCommandLineParser& parser, const Options& options) {
+  Filter filter;
+  for (const Status& parsed :
+       {parseNumber(parser, options.rank, filter.rank), parseNumber(parser, options.step, filter.step),
+        parseTime(parser, options.from, filter.from), parseTime(parser, options.to, filter.to)}) {
+    if (!parsed.ok()) return parsed.error();
+  }
+  if (parser.isSet(options.range)) filter.range = parser.value(options.range).toStdString();
+  if (filter.from && filter.to && *filter.to <= *filter.from)
+    return error(QStringLiteral("--from %1 is not before --to %2: give the earlier time with --from.")
+                     .arg(parser.value(options.from), parser.value(options.to)));
+  return filter;
+}
+
 Result<RenderOptions> parseRender(const QCommandLineParser& parser, const Options& options) {
   RenderOptions render;
   const QString picture = parser.value(options.render);
@@ -74,12 +122,9 @@ Result<RenderOptions> parseRender(const QCommandLineParser& parser, const Option
     if (!size.ok()) return size.error();
     render.size = size.value();
   }
-  if (parser.isSet(options.rank)) {
-    bool ok = false;
-    render.rank = parser.value(options.rank).toLongLong(&ok);
-    if (!ok || *render.rank < 0)
-      return error(QStringLiteral("--rank '%1' is not a rank: give a number from 0.").arg(parser.value(options.rank)));
-  }
+  auto filter = parseFilter(parser, options);
+  if (!filter.ok()) return filter.error();
+  render.filter = std::move(filter.value());
   return render;
 }
 
@@ -101,7 +146,8 @@ Result<CommandLine> parseCommandLine(const QStringList& arguments) {
     return error(QStringLiteral("One recording at a time: '%1' is too many.").arg(positional[1]));
   if (!positional.isEmpty()) result.trace = positional.front();
   if (!parser.isSet(options.render)) {
-    for (const QCommandLineOption& option : {options.output, options.size, options.rank}) {
+    for (const QCommandLineOption& option :
+         {options.output, options.size, options.rank, options.step, options.range, options.from, options.to}) {
       if (parser.isSet(option))
         return error(QStringLiteral("--%1 belongs to --render: say which picture to draw.").arg(option.names().back()));
     }
@@ -122,15 +168,17 @@ QString helpText() {
   describe(parser, options);
   QString text = parser.helpText();
   // Without an application object Qt does not know the program's name.
-  text.replace(QRegularExpression(QStringLiteral("^Usage: .*$"), QRegularExpression::MultilineOption),
-               QStringLiteral("Usage: plumb-gui [trace]\n       plumb-gui --render timeline|memory|roofline -o "
-                              "FILE.png [--size WxH] [--rank N] trace"));
+  text.replace(
+      QRegularExpression(QStringLiteral("^Usage: .*$"), QRegularExpression::MultilineOption),
+      QStringLiteral(
+          "Usage: plumb-gui [trace]\n       plumb-gui --render timeline|memory|roofline -o "
+          "FILE.png [--size WxH]\n                 [--rank R] [--step N] [--range NAME] [--from T] [--to T] trace"));
   return text;
 }
 
 Status renderToFile(const CommandLine& commandLine) {
   const LoadParts parts{commandLine.render->picture == Picture::kMemory,
-                        commandLine.render->picture == Picture::kRoofline, false};
+                        commandLine.render->picture == Picture::kRoofline, false, commandLine.render->filter};
   auto data = loadTraceData(commandLine.trace.toStdString(), {}, parts);
   if (!data.ok()) return data.error();
   auto image = render(*data.value(), *commandLine.render);

@@ -328,10 +328,11 @@ void MainWindow::present(std::shared_ptr<const TraceData> trace) {
   if (isMemoryAlone) m_tabs->setCurrentWidget(m_memoryPage);
 }
 
-// What a trace shows before the user has looked around: a step, or of a run that hangs all.
+// What a trace shows before the user has looked around: a step, or where its events are; of a run that hangs all.
 void MainWindow::showFirst(const TraceData& trace) {
   const TimeSpan limits = wholeSpan(trace);
-  const timeline::Window steady = timeline::steadyWindow(*trace.timeline);
+  const timeline::Window steady =
+      trace.timeline->steps.empty() ? trace.mainPart.window : timeline::steadyWindow(*trace.timeline);
   const bool isWhole = !trace.open.empty() || trace.timeline->sliceCount <= 1;
   m_state.reset(limits,
                 isWhole ? limits : TimeSpan{static_cast<double>(steady.startNs), static_cast<double>(steady.endNs)});

@@ -7,226 +7,54 @@
 #include <cmath>
 
 #include "analyzer/trace/device_text.h"
+#include "gui/app/render_parts.h"
 #include "gui/charts/memory_chart.h"
 #include "gui/charts/roofline_chart.h"
+#include "gui/pages/absence.h"
 #include "gui/pages/scenes.h"
-#include "gui/timeline/legend.h"
 #include "gui/timeline/timeline_painter.h"
-#include "gui/timeline/trim.h"
 
 namespace plumb::gui {
 namespace {
 
-constexpr double kMargin = 16;
-constexpr int kDefaultWidth = 1600;
-constexpr int kMostHeight = 6000;
-constexpr int kReadableHeight = 1500;  // of a timeline whose size nobody chose
-
-QFont baseFont() {
-  QFont font;
-  font.setPixelSize(12);
-  return font;
+// ": step 3" behind a title.
+QString limitsInTitle(const RenderOptions& options) {
+  const QString limits = limitsText(options.filter);
+  return limits.isEmpty() ? limits : QStringLiteral(": ") + limits;
 }
 
-QString fileName(const std::string& path) {
-  const QString text = toQString(path);
-  return text.mid(text.lastIndexOf('/') + 1);
+// The part of a span that was asked for.
+TimeSpan askedSpan(const Interval& asked, const TimeSpan& whole) {
+  const double start = std::max(whole.startNs, static_cast<double>(asked.start.ns()));
+  return {start, std::max(std::min(whole.endNs, static_cast<double>(asked.end.ns())), start + kShortestSpanNs)};
 }
 
-QString deviceText(const TraceData& data) {
-  QStringList names;
-  for (const std::string& name : data.timeline->devices) names << toQString(name);
-  if (names.isEmpty()) return QStringLiteral("no device recorded");
-  QString text = names.join(QStringLiteral(", "));
-  if (data.timeline->softwareDevice) text += QStringLiteral(" – durations are CPU time");
-  return text;
+// Before or after all events of the timeline.
+bool isBesideAll(const TraceData& data, const Interval& asked) {
+  const timeline::Window& extent = data.timeline->extent;
+  return data.timeline->sliceCount > 0 && (asked.start.ns() >= extent.endNs || asked.end.ns() <= extent.startNs);
 }
 
-// Title and subtitle at the top; returns the height taken.
-double paintTitle(QPainter& painter, const Theme& theme, const QString& title, const QString& subtitle, double width) {
-  QFont font = painter.font();
-  const QFont plain = font;
-  font.setPixelSize(18);
-  font.setBold(true);
-  painter.setFont(font);
-  painter.setPen(theme.text);
-  const QFontMetricsF large(font);
-  painter.drawText(QPointF(kMargin, kMargin + large.ascent()),
-                   large.elidedText(title, Qt::ElideMiddle, width - 2 * kMargin));
-  painter.setFont(plain);
-  painter.setPen(theme.mutedText);
-  const QFontMetricsF small(plain);
-  painter.drawText(QPointF(kMargin, kMargin + large.height() + 3 + small.ascent()),
-                   small.elidedText(subtitle, Qt::ElideRight, width - 2 * kMargin));
-  return kMargin + large.height() + 3 + small.height() + 10;
-}
-
-// Only the processes of that rank; all when none is asked for.
-Result<timeline::Timeline> ofRank(const timeline::Timeline& all, std::optional<int64_t> rank) {
-  timeline::Timeline chosen = all;
-  if (!rank) return chosen;
-  std::erase_if(chosen.processes, [&](const timeline::Process& process) { return process.rank != rank; });
-  if (chosen.processes.empty()) return Error{"The trace has no rank " + std::to_string(*rank) + "."};
-  std::erase_if(chosen.steps, [&](const timeline::Step& step) {
-    return std::none_of(chosen.processes.begin(), chosen.processes.end(),
-                        [&](const auto& process) { return process.id == step.processId; });
-  });
-  timeline::indexTimeline(chosen);
-  return chosen;
-}
-
-// Tracks with nothing in the window would only take room.
-void dropTracksOutside(timeline::Timeline& timeline, const timeline::Window& window) {
-  for (timeline::Process& process : timeline.processes) {
-    for (timeline::Track& track : process.tracks) {
-      for (timeline::Lane& lane : track.lanes) {
-        std::erase_if(lane.slices, [&](const timeline::Slice& slice) {
-          return slice.endNs() < window.startNs || slice.startNs >= window.endNs;
-        });
-        timeline::indexLane(lane);
-      }
-      std::erase_if(track.lanes, [](const timeline::Lane& lane) { return lane.slices.empty(); });
-    }
-    std::erase_if(process.tracks, [](const timeline::Track& track) { return track.lanes.empty(); });
-  }
-}
-
-struct Fit {
-  LayoutMetrics metrics;
-  Folding folding;
-};
-
-// What makes everything fit into height: lower lanes first, then the host's tracks and at last all but the streams
-// folded to a thin line. May fail to fit all the same.
-Fit fitting(const timeline::Timeline& timeline, double height) {
-  using timeline::TrackKind;
-  Fit fit;
-  const auto tooHigh = [&] { return TrackLayout(timeline, fit.metrics, fit.folding).height() > height; };
-  while (fit.metrics.laneHeight > 13 && tooHigh()) {
-    fit.metrics.laneHeight -= 1;
-    fit.metrics.trackGap = std::max(3.0, fit.metrics.trackGap - 0.5);
-  }
-  for (const auto& kinds : {std::vector{TrackKind::kOsCalls}, std::vector{TrackKind::kRanges, TrackKind::kApiCalls},
-                            std::vector{TrackKind::kProjection, TrackKind::kCollectives, TrackKind::kSteps}}) {
-    if (!tooHigh()) break;
-    for (uint32_t p = 0; p < timeline.processes.size(); ++p) {
-      const auto& tracks = timeline.processes[p].tracks;
-      for (uint32_t t = 0; t < tracks.size(); ++t) {
-        if (std::find(kinds.begin(), kinds.end(), tracks[t].kind) != kinds.end()) fit.folding.tracks.insert({p, t});
-      }
-    }
-  }
-  return fit;
-}
-
-// What of a timeline was left out so that its picture can be looked at.
-struct LeftOut {
-  size_t levels = 0, processes = 0;
-  [[nodiscard]] QString text() const {
-    QString text;
-    if (processes > 0) text += QStringLiteral(" · without those that have no GPU work");
-    if (levels > 0) text += QStringLiteral(" · %1 levels of nested ranges left out").arg(levels);
-    return text;
-  }
-};
-LeftOut makeReadable(timeline::Timeline& timeline, double height) {
-  LeftOut left;
-  const auto tooHigh = [&] { return TrackLayout(timeline, LayoutMetrics(), Folding()).height() > height; };
-  if (tooHigh()) left.processes = dropProcessesWithoutWork(timeline);
-  if (tooHigh()) left.levels = dropEnclosingLevels(timeline);
-  for (const size_t most : {24, 16, 12, 8}) {
-    if (tooHigh()) left.levels += dropDeepLevels(timeline, most);
-  }
-  return left;
-}
-
-Result<QImage> renderTimeline(const TraceData& data, const RenderOptions& options) {
-  if (data.timeline->sliceCount == 0) return Error{"The trace holds no events, so there is no timeline to draw."};
-  auto chosen = ofRank(*data.timeline, options.rank);
-  if (!chosen.ok()) return chosen.error();
-  timeline::Timeline& shown = chosen.value();
-  // What hangs is not in a step like the others.
-  const timeline::Window window = data.open.empty() ? timeline::steadyWindow(shown) : shown.extent;
-  const bool oneStep = data.open.empty() && !shown.steps.empty();
-  dropTracksOutside(shown, window);
-
-  constexpr double kHead = 66;
-  constexpr double kFoot = 72;
-  const Theme theme = Theme::light();
-  const double axis = TimelineScene{}.axisHeight;
-  const double room = (options.size ? options.size->height() : kReadableHeight) - kHead - kFoot - axis;
-  const LeftOut left = options.size ? LeftOut() : makeReadable(shown, room);
-  const Fit fit = fitting(shown, room);
-  const TrackLayout layout(shown, fit.metrics, fit.folding);
-  const int width = options.size ? options.size->width() : kDefaultWidth;
-  const int height =
-      options.size ? options.size->height()
-                   : std::clamp(static_cast<int>(std::ceil(layout.height() + kHead + kFoot + axis)), 320, kMostHeight);
-
-  QImage image(width, height, QImage::Format_RGB32);
-  image.fill(theme.background);
-  QPainter painter(&image);
-  painter.setRenderHint(QPainter::TextAntialiasing);
-  painter.setFont(baseFont());
-  const QString what = oneStep ? QStringLiteral("one training step") : QStringLiteral("whole recording");
-  const QString subtitle =
-      QStringLiteral("%1 of %2 processes%6 · %3 shown of %4 recorded · %5")
-          .arg(shown.processes.size())
-          .arg(data.timeline->processes.size())
-          .arg(formatDuration(static_cast<double>(window.endNs - window.startNs)),
-               formatDuration(static_cast<double>(data.timeline->extent.endNs - data.timeline->extent.startNs)),
-               deviceText(data), left.text()) +
-      (data.open.empty() ? QString() : QStringLiteral(" · %1 collectives have not ended").arg(data.open.size()));
-  const double head =
-      paintTitle(painter, theme, QStringLiteral("Timeline of %1: %2").arg(fileName(data.path), what), subtitle, width);
-
-  TimelineScene scene;
-  scene.timeline = &shown;
-  scene.layout = &layout;
-  scene.span = {static_cast<double>(window.startNs), static_cast<double>(window.endNs)};
-  scene.gutterWidth = std::min(200.0, width * 0.25);
-  scene.size = QSizeF(width - 2 * kMargin, std::max(60.0, height - head - kFoot));
-  scene.theme = theme;
-  scene.foldable = false;
-  painter.save();
-  painter.translate(kMargin, head);
-  painter.setClipRect(QRectF(QPointF(0, 0), scene.size));
-  QFont font = painter.font();
-  font.setPixelSize(std::clamp(static_cast<int>(fit.metrics.laneHeight) - 3, 9, 12));
-  painter.setFont(font);
-  paintTimeline(painter, scene);
-  painter.restore();
-  painter.setPen(theme.grid.darker(110));
-  painter.setBrush(Qt::NoBrush);
-  painter.drawRect(QRectF(QPointF(kMargin - 0.5, head - 0.5), scene.size));
-  const double legendTop = head + scene.size.height() + 8;
-  const double taken = paintLegend(painter, legendOf(shown), theme, QPointF(kMargin, legendTop), width - 2 * kMargin);
-  if (layout.height() > scene.plot().height() + 1 && legendTop + taken + 16 < height) {
-    painter.setPen(theme.marker);
-    painter.drawText(
-        QPointF(kMargin, legendTop + taken + 12),
-        QStringLiteral("Not everything fits into this height: leave --size out, or open the file in plumb-gui."));
-  }
-  return image;
-}
-
-QImage blank(int width, int height, const Theme& theme) {
-  QImage image(width, height, QImage::Format_RGB32);
-  image.fill(theme.background);
-  return image;
+bool changes(const DeviceMemory* memory) {
+  return std::ranges::any_of(
+      memory->points, [&](const MemoryPoint& point) { return point.totalBytes != memory->points.front().totalBytes; });
 }
 
 Result<QImage> renderMemory(const TraceData& data, const RenderOptions& options) {
   if (!data.memoryProblem.empty()) return Error{data.memoryProblem};
   std::vector<const DeviceMemory*> shown;
   for (const DeviceMemory& memory : data.memory.devices) {
-    if (!memory.points.empty() && (!options.rank || memory.rank == options.rank)) shown.push_back(&memory);
+    if (!memory.points.empty() && (!options.filter.rank || memory.rank == options.filter.rank))
+      shown.push_back(&memory);
   }
   if (shown.empty()) {
-    return Error{options.rank
-                     ? "The trace holds no device allocations of rank " + std::to_string(*options.rank) + "."
-                     : std::string("The trace holds no device allocations, so there is no memory chart to draw.")};
+    return Error{options.filter.rank && data.contents.allocations
+                     ? "The trace holds no device allocations of rank " + std::to_string(*options.filter.rank) + "."
+                     : whyNoMemory(data).toStdString()};
   }
+  if (data.asked && isBesideAll(data, *data.asked) && std::ranges::none_of(shown, changes))
+    return nothingIn(options.filter, {static_cast<double>(data.timeline->extent.startNs),
+                                      static_cast<double>(data.timeline->extent.endNs)});
   constexpr double kHead = 70;
   constexpr double kLeast = 170;
   const int width = options.size ? options.size->width() : 1400;
@@ -249,11 +77,15 @@ Result<QImage> renderMemory(const TraceData& data, const RenderOptions& options)
                          "host's calls · %1")
                          .arg(deviceText(data));
   if (left > 0) subtitle += QStringLiteral(" · %1 more ranks do not fit: use --rank or a larger --size").arg(left);
-  const double head =
-      paintTitle(painter, theme, QStringLiteral("Device memory of %1").arg(fileName(data.path)), subtitle, width);
+  const double head = paintTitle(
+      painter, theme, QStringLiteral("Device memory of %1").arg(fileName(data.path)) + limitsInTitle(options), subtitle,
+      width);
   const double panel = (height - head - kMargin) / static_cast<double>(shown.size());
   std::vector<MemoryScene> scenes;
-  for (const DeviceMemory* memory : shown) scenes.push_back(memoryScene(data, *memory));
+  for (const DeviceMemory* memory : shown) {
+    scenes.push_back(memoryScene(data, *memory));
+    if (data.asked) scenes.back().span = askedSpan(*data.asked, scenes.back().span);
+  }
   const double top = sharedTop(scenes);  // one scale, so that ranks can be compared by eye
   for (size_t i = 0; i < scenes.size(); ++i) {
     MemoryScene& scene = scenes[i];
@@ -332,11 +164,14 @@ Result<QImage> renderRoofline(const TraceData& data, const RenderOptions& option
   if (!data.rooflineProblem.empty()) return Error{data.rooflineProblem};
   const DeviceRoofline* chosen = nullptr;
   for (const DeviceRoofline& roofline : data.rooflines) {
-    if (!chosen && (!options.rank || roofline.rank == options.rank)) chosen = &roofline;
+    if (!chosen && (!options.filter.rank || roofline.rank == options.filter.rank)) chosen = &roofline;
   }
   if (!chosen) {
-    return Error{options.rank ? "The trace holds no kernels of rank " + std::to_string(*options.rank) + "."
-                              : std::string("The trace holds no kernels, so there is no roofline to draw.")};
+    if (data.contents.kernels && data.asked)
+      return Error{"No kernel was launched in what was asked for: choose another time, step or range, or none."};
+    return Error{options.filter.rank && data.contents.kernels
+                     ? "The trace holds no kernels of rank " + std::to_string(*options.filter.rank) + "."
+                     : whyNoRoofline(data).toStdString()};
   }
   const QSize size = options.size.value_or(QSize(1500, 820));
   const Theme theme = Theme::light();
@@ -352,7 +187,8 @@ Result<QImage> renderRoofline(const TraceData& data, const RenderOptions& option
                                .arg(who)
                                .arg(device ? toQString(plumb::deviceText(*device)) : QStringLiteral("unknown device"));
   const double head =
-      paintTitle(painter, theme, QStringLiteral("Roofline of %1").arg(fileName(data.path)), subtitle, size.width());
+      paintTitle(painter, theme, QStringLiteral("Roofline of %1").arg(fileName(data.path)) + limitsInTitle(options),
+                 subtitle, size.width());
   const double list = size.width() >= 1200 ? 346 : 0;
   RooflineScene scene;
   scene.roofline = chosen;

@@ -5,6 +5,7 @@
 #include <QSize>
 #include <optional>
 
+#include "analyzer/trace/filter.h"
 #include "gui/async/trace_data.h"
 
 namespace plumb::gui {
@@ -13,8 +14,8 @@ enum class Picture { kTimeline, kMemory, kRoofline };
 
 struct RenderOptions {
   Picture picture = Picture::kTimeline;
-  std::optional<QSize> size;    // none: what the content needs
-  std::optional<int64_t> rank;  // none: all ranks (roofline: the first)
+  std::optional<QSize> size;  // none: what the content needs
+  Filter filter;              // no rank: all ranks (roofline: the first); TraceData must have been loaded with it
 };
 
 // An error when the trace has nothing of that kind or no such rank.

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/async/trace_data.h"
 
+#include <algorithm>
+
+#include "analyzer/analyses/windows.h"
+#include "analyzer/intervals/intervals.h"
+
 namespace plumb::gui {
 
 namespace {
@@ -41,8 +46,49 @@ Status addTimeline(Trace& trace, TraceData& data, const timeline::Progress& prog
   data.outOfMemory = std::move(outOfMemory.value());
   timeline::showOpenCollectives(loaded.value(), data.open);
   data.legend = legendOf(loaded.value());
+  if (loaded.value().steps.empty()) data.mainPart = timeline::mainPart(loaded.value());
   data.timeline = std::make_shared<const timeline::Timeline>(std::move(loaded.value()));
   return Unit{};
+}
+
+// From the first start to the last end of the times that the filter leaves, on the host and on devices.
+Result<Interval> askedTime(Trace& trace, const Filter& filter) {
+  const auto windows = findWindows(trace, filter);
+  if (!windows.ok()) return windows.error();
+  std::vector<Interval> hulls;
+  for (const ProcessWindows& window : windows.value()) {
+    for (const IntervalSet* set : {&window.host, &window.gpu}) hulls.push_back(set->hull());
+  }
+  const Interval asked = IntervalSet::unionOf(std::move(hulls)).hull();
+  if (asked.empty())
+    return Error{"What --step, --range, --from and --to ask for have no time in common: leave one of them out."};
+  return asked;
+}
+
+// Of the time that was asked for, if any. What was live at the last change in it stays so until its end.
+void addMemory(Trace& trace, TraceData& data, const std::optional<int64_t>& rank) {
+  Filter filter;
+  if (data.asked) {
+    filter.rank = rank;
+    filter.from = data.asked->start;
+    filter.to = data.asked->end;
+  }
+  auto memory = analyzeMemory(trace, filter, MemoryDetail::Places);
+  if (!memory.ok()) {
+    data.memoryProblem = memory.error().message;
+    return;
+  }
+  data.memory = std::move(memory.value());
+  if (!data.asked) return;
+  for (DeviceMemory& device : data.memory.devices) {
+    const plumb::Process* process = trace.process(device.process);
+    TimePoint end(data.timeline->extent.endNs);
+    if (process && process->end) end = std::max(end, *process->end);
+    end = std::min(end, data.asked->end);
+    if (device.points.empty() || device.points.back().time >= end) continue;
+    device.points.push_back(device.points.back());
+    device.points.back().time = end;
+  }
 }
 
 }  // namespace
@@ -68,6 +114,12 @@ Result<std::shared_ptr<const TraceData>> loadTraceData(const std::string& path, 
   if (!diagnostics.ok()) return diagnostics.error();
   data->diagnostics = std::move(diagnostics.value());
 
+  if (const Status known = checkFilter(trace, parts.filter); !known.ok()) return known.error();
+  if (!parts.filter.isWholeTime()) {
+    const auto asked = askedTime(trace, parts.filter);
+    if (!asked.ok()) return asked.error();
+    data->asked = asked.value();
+  }
   const auto report = [&](double share, const char* what) { return !progress || progress(share, what); };
   const Error cancelled{"Loading was cancelled."};
   const Status timeline =
@@ -80,15 +132,11 @@ Result<std::shared_ptr<const TraceData>> loadTraceData(const std::string& path, 
   }
   if (parts.memory) {
     if (!report(0.7, "reading memory")) return cancelled;
-    auto memory = analyzeMemory(trace, {}, MemoryDetail::Places);
-    if (memory.ok())
-      data->memory = std::move(memory.value());
-    else
-      data->memoryProblem = memory.error().message;
+    addMemory(trace, *data, parts.filter.rank);
   }
   if (parts.roofline) {
     if (!report(0.85, "computing the roofline")) return cancelled;
-    auto rooflines = analyzeRoofline(trace);
+    auto rooflines = analyzeRoofline(trace, data->asked ? parts.filter : Filter());
     if (rooflines.ok())
       data->rooflines = std::move(rooflines.value());
     else

@@ -4,6 +4,7 @@
 #include <QString>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "analyzer/analyses/steps.h"
 #include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/analyses/timeline.h"
+#include "analyzer/trace/filter.h"
 #include "gui/timeline/legend.h"
 
 namespace plumb::gui {
@@ -29,6 +31,8 @@ struct TraceData {
   std::vector<Diagnostic> diagnostics;
   Contents contents;
   std::shared_ptr<const timeline::Timeline> timeline;
+  timeline::MainPart mainPart;    // of a timeline without steps
+  std::optional<Interval> asked;  // the time that LoadParts::filter leaves; none: all of it
   std::vector<LegendEntry> legend;
   StuckAnalysis stuck;               // what the run hangs in
   std::vector<OpenCollective> open;  // and the records of it
@@ -57,6 +61,7 @@ struct LoadParts {
   bool memory = true;
   bool roofline = true;
   bool summary = true;
+  Filter filter = {};  // of memory and roofline
 };
 
 // Called when the timeline is there and the other parts are not.

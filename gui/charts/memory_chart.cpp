@@ -156,7 +156,7 @@ void paintCapacity(QPainter& painter, const MemoryScene& scene) {
   painter.setPen(QPen(scene.theme.marker, 1.5, Qt::DashLine));
   painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
   painter.drawText(QRectF(plot.left() + 6, y - 19, plot.width() - 12, 18), kLine | static_cast<int>(Qt::AlignRight),
-                   QStringLiteral("capacity %1").arg(formatBytes(static_cast<double>(*scene.capacityBytes))));
+                   scene.capacityText);
 }
 
 // A small box with text, kept inside the plot.

@@ -24,6 +24,7 @@ enum class MemoryAxis {
 struct MemoryScene {
   const DeviceMemory* memory = nullptr;
   std::optional<int64_t> capacityBytes;  // of the device; none: not known
+  QString capacityText;                  // what to call it: "capacity 80 GiB"
   std::vector<timeline::Step> steps;     // of this process: marked on the time axis
   TimeSpan span;
   double originNs = 0;

@@ -3,6 +3,7 @@
 
 #include <QStringList>
 #include <algorithm>
+#include <tuple>
 
 #include "gui/timeline/timeline_painter.h"
 
@@ -34,6 +35,29 @@ QString untimedNote(const TraceData& data) {
       .arg(without.join(QStringLiteral(", ")));
 }
 
+QString placeOf(const timeline::MainPart& part) {
+  return part.isOfDeviceWork ? QStringLiteral("where most of the devices' work is")
+                             : QStringLiteral("where most events are");
+}
+
+QString outsideNote(const TraceData& data) {
+  const auto& [window, before, after, isOfDeviceWork] = data.mainPart;
+  if (before + after == 0 || !data.open.empty()) return {};  // of a run that hangs all is shown
+  const timeline::Window& extent = data.timeline->extent;
+  QStringList parts;
+  for (const auto& [count, ns, side] : {std::tuple{before, window.startNs - extent.startNs, "before"},
+                                        std::tuple{after, extent.endNs - window.endNs, "after"}}) {
+    if (count == 0) continue;
+    parts << QStringLiteral("%L1 %2 up to %3 %4 it")
+                 .arg(count)
+                 .arg(QLatin1String(count == 1 ? "event" : "events"), formatDuration(static_cast<double>(ns)),
+                      QLatin1String(side));
+  }
+  return QStringLiteral("At first the timeline shows %1, %2; far away: %3 (Home shows all).")
+      .arg(formatDuration(static_cast<double>(window.endNs - window.startNs)), placeOf(data.mainPart),
+           parts.join(QStringLiteral(", ")));
+}
+
 MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
   MemoryScene scene;
   scene.memory = &memory;
@@ -43,7 +67,11 @@ MemoryScene memoryScene(const TraceData& data, const DeviceMemory& memory) {
   if (device && !device->name.empty()) scene.title += QStringLiteral(", ") + toQString(device->name);
   if (device && device->memoryBytes > 0) {
     scene.capacityBytes = device->memoryBytes;
-    scene.title += QStringLiteral(" · capacity %1").arg(formatBytes(static_cast<double>(device->memoryBytes)));
+    // The software device has no memory of its own.
+    const QString bytes = formatBytes(static_cast<double>(device->memoryBytes));
+    scene.capacityText = device->isSoftware ? QStringLiteral("host memory, at most %1 of it").arg(bytes)
+                                            : QStringLiteral("capacity %1").arg(bytes);
+    scene.title += QStringLiteral(" · ") + scene.capacityText;
   }
   if (!memory.hasDeclarations) scene.title += QStringLiteral(" · the program named no memory");
   for (const OutOfMemory& moment : data.outOfMemory) {

@@ -15,6 +15,11 @@ namespace plumb::gui {
 // That, for the user; "" when all have times.
 [[nodiscard]] QString untimedNote(const TraceData& data);
 
+// "where most of the devices' work is": what makes it the main part.
+[[nodiscard]] QString placeOf(const timeline::MainPart& part);
+// That events lie far from what the timeline shows at first; "" when none does.
+[[nodiscard]] QString outsideNote(const TraceData& data);
+
 // All that pages show over time: the timeline and, as far as it is computed, memory.
 [[nodiscard]] TimeSpan wholeSpan(const TraceData& data);
 

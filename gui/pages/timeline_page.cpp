@@ -17,19 +17,29 @@
 #include "gui/state/commands.h"
 
 namespace plumb::gui {
+namespace {
+
+// What has to be known to read the timeline; "" when nothing.
+QString noteOf(const TraceData& data) {
+  QStringList parts{clockNote(data), untimedNote(data), outsideNote(data)};
+  parts.removeAll(QString());
+  return parts.join(QLatin1Char(' '));
+}
+
+}  // namespace
 
 TimelinePage::TimelinePage(ViewState& state, QWidget* parent)
     : QWidget(parent),
       m_state(state),
       m_searchBox(new QLineEdit(this)),
       m_searchLabel(new QLabel(this)),
-      m_clockNote(new QLabel(this)),
+      m_note(new QLabel(this)),
       m_stepBox(new QSpinBox(this)),
       m_view(new TimelineView(state, this)),
       m_legend(new LegendBar(this)),
       m_details(new DetailsPane(state, this)) {
-  m_clockNote->setTextFormat(Qt::PlainText);
-  m_clockNote->setWordWrap(true);
+  m_note->setTextFormat(Qt::PlainText);
+  m_note->setWordWrap(true);
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(m_view);
   splitter->addWidget(m_details);
@@ -38,7 +48,7 @@ TimelinePage::TimelinePage(ViewState& state, QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(6, 6, 6, 0);
   layout->addLayout(makeBar());
-  layout->addWidget(m_clockNote);
+  layout->addWidget(m_note);
   layout->addWidget(splitter, 1);
   layout->addWidget(m_legend);
 
@@ -86,8 +96,8 @@ void TimelinePage::setData(std::shared_ptr<const TraceData> trace) {
   m_data = std::move(trace);
   m_steps = m_data ? stepSpans(*m_data) : std::vector<StepSpan>{};
   showSteps();
-  m_clockNote->setText(m_data ? gui::clockNote(*m_data) + untimedNote(*m_data) : QString());
-  m_clockNote->setVisible(!m_clockNote->text().isEmpty());
+  m_note->setText(m_data ? noteOf(*m_data) : QString());
+  m_note->setVisible(!m_note->text().isEmpty());
   m_details->setData(m_data);
   if (isSame) return;
   m_view->setEmptyText(m_data ? whyNoTimeline(*m_data) : QString());
@@ -143,7 +153,7 @@ void TimelinePage::searchChanged() {
   }
 }
 
-QString TimelinePage::clockNote() const { return m_clockNote->text(); }
+QString TimelinePage::note() const { return m_note->text(); }
 
 QString TimelinePage::searchText() const { return m_searchLabel->text(); }
 

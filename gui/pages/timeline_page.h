@@ -36,8 +36,8 @@ class TimelinePage : public QWidget {
   // From the step in the middle of the view.
   void moveByStep(int direction);
   [[nodiscard]] QString searchText() const;
-  // That the ranks' times cannot be compared as they stand; "" when they can.
-  [[nodiscard]] QString clockNote() const;
+  // What has to be known to read the timeline, such as that the ranks' times cannot be compared; "" when nothing.
+  [[nodiscard]] QString note() const;
 
  private:
   QHBoxLayout* makeBar();
@@ -51,7 +51,7 @@ class TimelinePage : public QWidget {
   std::vector<StepSpan> m_steps;
   QLineEdit* m_searchBox;
   QLabel* m_searchLabel;
-  QLabel* m_clockNote;
+  QLabel* m_note;
   QSpinBox* m_stepBox;
   TimelineView* m_view;
   LegendBar* m_legend;

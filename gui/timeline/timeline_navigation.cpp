@@ -18,6 +18,7 @@ constexpr double kKeyPan = 80;
 }  // namespace
 
 void TimelineView::keyPressEvent(QKeyEvent* event) {
+  m_foldsItself = false;
   const auto modifiers = event->modifiers() & ~Qt::KeypadModifier;
   auto command = timelineCommand(QKeySequence(event->key() | static_cast<int>(modifiers)));
   // Shift is needed to type some characters, and Caps Lock happens.
@@ -140,7 +141,8 @@ void TimelineView::selectOtherLane(int direction) {
 
 void TimelineView::reveal(const SliceRef& ref) {
   if (!m_timeline) return;
-  if (m_folding.processes.erase(ref.process)) rebuildLayout();
+  m_foldsItself = false;
+  if (m_folding.processes.erase(ref.process) + m_folding.tracks.erase({ref.process, ref.track}) > 0) rebuildLayout();
   const auto& slice = m_timeline->slice(ref);
   const auto start = static_cast<double>(slice.startNs);
   const auto end = static_cast<double>(slice.endNs());

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/timeline/folding.h"
+
 namespace plumb::gui {
 namespace {
 
@@ -42,6 +44,7 @@ TimelineView::TimelineView(ViewState& state, QWidget* parent)
 void TimelineView::setTimeline(std::shared_ptr<const timeline::Timeline> timeline) {
   m_timeline = std::move(timeline);
   m_folding = {};
+  m_foldsItself = true;
   m_matches.clear();
   m_hovered.reset();
   m_widestLabel = widestLabel();
@@ -87,6 +90,7 @@ bool TimelineView::isOnGutterEdge(QPointF position) const {
 }
 
 void TimelineView::setFolding(const Folding& folding) {
+  m_foldsItself = false;
   m_folding = folding;
   rebuildLayout();
 }
@@ -110,6 +114,8 @@ TimelineScene TimelineView::scene() const {
 }
 
 void TimelineView::rebuildLayout() {
+  if (m_foldsItself && m_timeline)
+    m_folding = foldedAboveStreams(*m_timeline, LayoutMetrics{}, scene().plot().height());
   m_layout = m_timeline ? TrackLayout(*m_timeline, LayoutMetrics{}, m_folding) : TrackLayout();
   updateScrollBar();
   viewport()->update();
@@ -133,7 +139,10 @@ void TimelineView::paintEvent(QPaintEvent*) {
 
 void TimelineView::resizeEvent(QResizeEvent* event) {
   QAbstractScrollArea::resizeEvent(event);
-  updateScrollBar();
+  if (m_foldsItself)
+    rebuildLayout();
+  else
+    updateScrollBar();
 }
 
 void TimelineView::changeEvent(QEvent* event) {
@@ -161,6 +170,7 @@ void TimelineView::pan(double pixels) {
 }
 
 void TimelineView::wheelEvent(QWheelEvent* event) {
+  m_foldsItself = false;
   const QPoint degrees = event->angleDelta();
   if (event->modifiers() & Qt::ShiftModifier) {
     pan(-(degrees.y() + degrees.x()) / 120.0 * kWheelPan);
@@ -174,6 +184,7 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
 }
 
 void TimelineView::mousePressEvent(QMouseEvent* event) {
+  m_foldsItself = false;
   if (event->button() != Qt::LeftButton || !m_timeline) return;
   m_pressed = m_dragged = event->position();
   const bool measures = event->position().y() < scene().axisHeight || (event->modifiers() & Qt::ShiftModifier);

@@ -78,6 +78,7 @@ class TimelineView : public QAbstractScrollArea {
   ViewState& m_state;
   std::shared_ptr<const timeline::Timeline> m_timeline;
   Folding m_folding;
+  bool m_foldsItself = true;  // until the user does something: to show device work in the height that there is
   TrackLayout m_layout;
   Theme m_theme;
   std::vector<char> m_matches;

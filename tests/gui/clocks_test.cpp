@@ -44,7 +44,7 @@ class Clocks : public WindowTest {
 
 TEST_F(Clocks, ThatAreApartStandAboveTheTimelineAndTheCollectives) {
   openTrace([](TraceBuilder& builder) { record(builder, "b", 50 * kMs); });
-  const QString note = page().clockNote();
+  const QString note = page().note();
   EXPECT_TRUE(note.contains("do not share a clock. Against rank 0: rank 1: 50 ms ahead")) << note.toStdString();
   EXPECT_EQ(m_window.collectivesPage().clockNote(), note);
   ASSERT_EQ(m_window.healthPage().clocks().model().rowCount(), 2);
@@ -56,7 +56,7 @@ TEST_F(Clocks, ThatAreApartStandAboveTheTimelineAndTheCollectives) {
 
 TEST_F(Clocks, OfOneHostAreNotMentioned) {
   openTrace([](TraceBuilder& builder) { record(builder, "a", 0); });
-  EXPECT_EQ(page().clockNote(), "");
+  EXPECT_EQ(page().note(), "");
   EXPECT_EQ(m_window.healthPage().clocks().model().rowCount(), 1);
   EXPECT_EQ(m_window.healthPage().emptyText(),
             "Nothing was lost, nothing failed and nothing is doubtful, as far as was recorded.");
@@ -70,8 +70,8 @@ TEST_F(Clocks, OfHostsWithoutACommonCollectiveCannotBeCompared) {
       builder.addKernel({process, device, builder.addStream(process, device, 7), kMs, kMs}, "gemm");
     }
   });
-  EXPECT_TRUE(page().clockNote().contains("rank 1: cannot say, because no collective joins them"))
-      << page().clockNote().toStdString();
+  EXPECT_TRUE(page().note().contains("rank 1: cannot say, because no collective joins them"))
+      << page().note().toStdString();
   EXPECT_EQ(clock(1, 3), "–");
 }
 
@@ -90,7 +90,7 @@ TEST_F(Clocks, OfAFileWithoutTimesAreEventNumbers) {
   const MemoryScene scene = memoryScene(*m_window.data(), memory);
   EXPECT_EQ(scene.axis, MemoryAxis::kEvents);
   EXPECT_EQ(scene.placeOf(17'300, 1), "event 17");
-  EXPECT_TRUE(page().clockNote().contains("holds no times of rank 0")) << page().clockNote().toStdString();
+  EXPECT_TRUE(page().note().contains("holds no times of rank 0")) << page().note().toStdString();
   std::vector<QString> labels;
   for (const Tick& tick : eventTicks(TimeScale({0, 30'000}, 700), 110)) labels.push_back(tick.label);
   EXPECT_EQ(labels, (std::vector<QString>{"0", "5", "10", "15", "20", "25", "30"}));
