@@ -2,8 +2,10 @@
 // Kernels that memory bounds and that follow one another on a stream, each of a size to read what the one before it
 // wrote (once to four times as much): fused, what is between them stays in registers. Of works (roofline_work.h) whose
 // written bytes are known, or that were declared: then half of their bytes are taken as written, and only pairs of them
-// as fused, because a declaration does not tell what is read. Products are not among them. Memory bounds a kernel that
-// attains more than 60 % of the device's memory roof (above it, what it read was in a cache).
+// as fused, because a declaration does not tell what is read. Products and fused optimizers are not among them. Memory
+// bounds a kernel that attains more than 60 % of the device's memory roof (above it, what it read was in a cache).
+// Sizes and order are all that there is to judge by: torch.profiler's traces have the shapes of tensors, but neither
+// their ids nor addresses.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cmath>
 #include <vector>
+
+#include "analyzer/analyses/operator_tensors.h"
 
 namespace plumb {
 namespace {
@@ -36,6 +38,8 @@ constexpr std::array kElementwise = std::to_array<Elementwise>({
     {"cumsum", 1, 1},
     {"elu", 1, 1},
     {"erf", 1, 1, Result::Float},
+    {"erfc", 1, 1, Result::Float},
+    {"erfinv", 1, 1, Result::Float},
     {"exp", 1, 1, Result::Float},
     {"exp2", 1, 1, Result::Float},
     {"expm1", 1, 1, Result::Float},
@@ -53,6 +57,7 @@ constexpr std::array kElementwise = std::to_array<Elementwise>({
     {"log1p", 1, 1, Result::Float},
     {"log2", 1, 1, Result::Float},
     {"log_sigmoid", 1, 1},
+    {"log_sigmoid_forward", 1, 1},
     {"logical_not", 1, 0, Result::Bool},
     {"logit", 1, 1, Result::Float},
     {"mish", 1, 1},
@@ -76,8 +81,11 @@ constexpr std::array kElementwise = std::to_array<Elementwise>({
     {"triu", 1, 0},
     {"trunc", 1, 1},
     // two
+    {"_masked_scale", 2, 2},
+    {"_prelu_kernel", 2, 1},
     {"add", 2, 1},
     {"atan2", 2, 1, Result::Float},
+    {"binary_cross_entropy", 2, 6},  // the reduction is an operator of its own, as of the other losses
     {"bitwise_and", 2, 0},
     {"bitwise_or", 2, 0},
     {"bitwise_xor", 2, 0},
@@ -93,15 +101,21 @@ constexpr std::array kElementwise = std::to_array<Elementwise>({
     {"hardsigmoid_backward", 2, 1},
     {"hardswish_backward", 2, 1},
     {"hardtanh_backward", 2, 1},
+    {"huber_loss", 2, 3},
     {"le", 2, 0, Result::Bool},
     {"leaky_relu_backward", 2, 1},
+    {"log_sigmoid_backward", 2, 1},
+    {"logaddexp", 2, 4, Result::Float},
     {"logical_and", 2, 0, Result::Bool},
     {"logical_or", 2, 0, Result::Bool},
     {"logical_xor", 2, 0, Result::Bool},
+    {"logit_backward", 2, 3},
     {"lt", 2, 0, Result::Bool},
     {"masked_fill", 2, 0},
     {"maximum", 2, 1},
     {"minimum", 2, 1},
+    {"mish_backward", 2, 1},
+    {"mse_loss", 2, 2},
     {"mul", 2, 1},
     {"native_dropout_backward", 2, 2},
     {"ne", 2, 0, Result::Bool},
@@ -110,14 +124,21 @@ constexpr std::array kElementwise = std::to_array<Elementwise>({
     {"rsub", 2, 1},
     {"sigmoid_backward", 2, 1},
     {"silu_backward", 2, 1},
+    {"smooth_l1_loss", 2, 3},
     {"softplus_backward", 2, 1},
     {"sub", 2, 1},
     {"tanh_backward", 2, 1},
     {"threshold_backward", 2, 1},
+    {"xlogy", 2, 2, Result::Float},
     // three
+    {"_s_where", 3, 0},
     {"addcdiv", 3, 3},
     {"addcmul", 3, 3},
+    {"binary_cross_entropy_backward", 3, 5},
+    {"huber_loss_backward", 3, 3},
     {"lerp", 3, 3},
+    {"mse_loss_backward", 3, 3},
+    {"smooth_l1_loss_backward", 3, 3},
     {"where", 3, 0},
     // Per element: the maximum, the difference to it, exp, the sum, and the quotient (or the difference of logarithms);
     // backward: the product of gradient and result, its sum, and the product with the difference.
@@ -155,15 +176,25 @@ constexpr std::array kReductions = std::to_array<Reduction>({
 
 // Per element forward: sum, difference to the mean, its square, their sum, scale, weight and bias (RMS: without mean
 // and bias); backward: the two sums that the gradient of the input needs, that gradient, and those of weight and bias.
+// Normalization over ranks has these parts in operators of their own (batch_norm_stats …).
 struct Normalization {
   std::string_view name;
   size_t weight;  // which argument
   bool isBackward;
   double flops;
+  bool writesResult = true;  // else only statistics
 };
 constexpr std::array kNormalizations = std::to_array<Normalization>({
+    {"_batch_norm_with_update", 1, false, 7},
     {"_fused_rms_norm", 2, false, 4},
     {"_fused_rms_norm_backward", 4, true, 9},
+    {"_native_batch_norm_legit", 1, false, 7},
+    {"_native_batch_norm_legit_no_training", 1, false, 4},
+    {"batch_norm_backward", 2, true, 13},
+    {"batch_norm_backward_elemt", 4, false, 5},
+    {"batch_norm_backward_reduce", 4, false, 4, false},
+    {"batch_norm_elemt", 1, false, 4},
+    {"batch_norm_stats", 1, false, 4, false},
     {"cudnn_batch_norm", 1, false, 7},
     {"cudnn_batch_norm_backward", 2, true, 13},
     {"miopen_batch_norm", 1, false, 7},
@@ -175,44 +206,6 @@ constexpr std::array kNormalizations = std::to_array<Normalization>({
     {"native_layer_norm", 2, false, 7},
     {"native_layer_norm_backward", 5, true, 13},
 });
-
-template <typename Table>
-auto find(const Table& table, std::string_view name) -> decltype(&table[0]) {
-  const auto found = std::ranges::find(table, name, [](const auto& entry) { return entry.name; });
-  return found == table.end() ? nullptr : &*found;
-}
-
-constexpr std::string_view kPrefix = "aten::";
-bool isInPlace(std::string_view name) { return name.ends_with('_') && !name.ends_with("__"); }
-std::string_view stem(std::string_view name) {
-  name.remove_prefix(kPrefix.size());
-  if (isInPlace(name)) name.remove_suffix(1);
-  return name;
-}
-
-// A tensor's elements and how many bytes each has.
-struct Tensor {
-  size_t place;
-  const ElementType* type;
-};
-
-// The tensors among the first arguments. None when one of these may be a tensor of which something is missing.
-std::optional<std::vector<Tensor>> tensorsOf(const OperatorArguments& arguments, size_t first) {
-  std::vector<Tensor> tensors;
-  for (size_t i = 0; i < std::min(first, arguments.count()); ++i) {
-    if (arguments.isPlain(i)) continue;
-    const ElementType* type = arguments.type(i);
-    if (!type || !arguments.hasShape(i)) return std::nullopt;
-    tensors.push_back({i, type});
-  }
-  return tensors;
-}
-
-double storedBytes(const OperatorArguments& arguments, const std::vector<Tensor>& tensors) {
-  double bytes = 0;
-  for (const Tensor& tensor : tensors) bytes += arguments.storedElements(tensor.place) * tensor.type->bytes;
-  return bytes;
-}
 
 // The shape that broadcasting gives; none when they do not fit.
 std::optional<Shape> broadcast(const OperatorArguments& arguments, const std::vector<Tensor>& tensors) {
@@ -266,11 +259,6 @@ const ElementType* resultType(Result result, const ElementType* input) {
   return input;
 }
 
-OperatorWork workOf(double flops, double read, double written, const ElementType* computed) {
-  if (computed->kind != ElementType::Kind::Floating) return {0, read + written, "", false, written};
-  return {flops, read + written, computed->precision == "fp64" ? "fp64" : "fp32", false, written};
-}
-
 std::optional<OperatorWork> workOfElementwise(const Elementwise& entry, std::string_view name,
                                               const OperatorArguments& arguments) {
   const auto tensors = tensorsOf(arguments, entry.inputs);
@@ -288,21 +276,42 @@ std::optional<OperatorWork> workOfElementwise(const Elementwise& entry, std::str
     output = elementTypeOf("float");  // half_to_float
   }
   const double elements = product(*shape);
-  return workOf(entry.flops * elements, storedBytes(arguments, *tensors), elements * output->bytes, computed);
+  return memoryWork(entry.flops * elements, storedBytes(arguments, *tensors), elements * output->bytes, computed);
 }
 
 // copy_(self, source): the source is read.
 std::optional<OperatorWork> workOfCopy(const OperatorArguments& arguments) {
-  const ElementType *self = arguments.type(0), *source = arguments.type(1);
-  if (!self || !source || !arguments.hasShape(0) || !arguments.hasShape(1)) return std::nullopt;
-  const double written = arguments.storedElements(0) * self->bytes;
-  return OperatorWork{0, written + arguments.storedElements(1) * source->bytes, "", false, written};
+  const auto self = tensorAt(arguments, 0), source = tensorAt(arguments, 1);
+  if (!self || !source) return std::nullopt;
+  const double written = storedBytes(arguments, *self);
+  return OperatorWork{0, written + storedBytes(arguments, *source), "", false, written};
 }
 
-std::optional<OperatorWork> workOfFill(const OperatorArguments& arguments) {
-  const ElementType* self = arguments.type(0);
-  if (!self || !arguments.hasShape(0)) return std::nullopt;
-  const double written = arguments.storedElements(0) * self->bytes;
+// Also of random numbers; bernoulli_ may read their probabilities.
+std::optional<OperatorWork> workOfFill(std::string_view name, const OperatorArguments& arguments) {
+  const auto self = tensorAt(arguments, 0);
+  if (!self) return std::nullopt;
+  const double written = storedBytes(arguments, *self);
+  const auto probabilities = name == "aten::bernoulli_" ? tensorAt(arguments, 1) : std::nullopt;
+  return OperatorWork{0, written + (probabilities ? storedBytes(arguments, *probabilities) : 0), "", false, written};
+}
+
+// The result and a mask of it: native_dropout(input, p, train), _fused_dropout(self, p).
+std::optional<OperatorWork> workOfDropout(const OperatorArguments& arguments) {
+  const auto input = tensorAt(arguments, 0);
+  if (!input || arguments.value(2) == "False") return std::nullopt;
+  const double elements = product(arguments.shape(0));
+  return memoryWork(2 * elements, storedBytes(arguments, *input), elements * (input->type->bytes + 1), input->type);
+}
+
+// arange(start, end, step, out).
+std::optional<OperatorWork> workOfRange(const OperatorArguments& arguments) {
+  const auto result = tensorAt(arguments, 3);
+  const auto start = integerOf(arguments.value(0)), end = integerOf(arguments.value(1)),
+             step = integerOf(arguments.value(2));
+  if (!result || !start || !end || !step || *step == 0) return std::nullopt;
+  const double count = (static_cast<double>(*end) - static_cast<double>(*start)) / static_cast<double>(*step);
+  const double written = std::ceil(std::max(count, 0.0)) * result->type->bytes;
   return OperatorWork{0, written, "", false, written};
 }
 
@@ -314,11 +323,9 @@ std::optional<double> remaining(const Shape& shape, std::string_view text) {
   double elements = product(shape);
   if (list.empty()) return std::nullopt;
   for (const std::string_view element : list) {
-    int64_t place = 0;
-    const char* end = element.data() + element.size();
-    const auto [at, error] = std::from_chars(element.data(), end, place);
-    if (error != std::errc() || at != end || place < -count || place >= count) return std::nullopt;
-    const int64_t size = shape[static_cast<size_t>(place < 0 ? place + count : place)];
+    const std::optional<int64_t> place = integerOf(element);
+    if (!place || *place < -count || *place >= count) return std::nullopt;
+    const int64_t size = shape[static_cast<size_t>(*place < 0 ? *place + count : *place)];
     if (size == 0) return 0;
     elements /= static_cast<double>(size);
   }
@@ -332,8 +339,8 @@ std::optional<OperatorWork> workOfReduction(const Reduction& entry, const Operat
   const ElementType* input = tensors->front().type;
   const double elements = product(arguments.shape(0));
   const double written = remaining(arguments.shape(0), arguments.value(entry.dimensions)).value_or(1);
-  return workOf(entry.flops * elements, storedBytes(arguments, *tensors),
-                written * resultType(entry.result, input)->bytes, input);
+  return memoryWork(entry.flops * elements, storedBytes(arguments, *tensors),
+                    written * resultType(entry.result, input)->bytes, input);
 }
 
 // All tensors are read; the result or the input's gradient, and the gradients of weight and bias, are written. The
@@ -343,35 +350,48 @@ std::optional<OperatorWork> workOfNormalization(const Normalization& entry, cons
   if (!tensors || tensors->empty() || tensors->front().place != 0) return std::nullopt;
   const ElementType* input = tensors->front().type;
   const double elements = product(arguments.shape(0));
-  double written = elements * input->bytes;
+  double written = entry.writesResult ? elements * input->bytes : 0;
   if (const ElementType* weight = arguments.type(entry.weight); entry.isBackward && weight) {
     written += 2 * product(arguments.shape(entry.weight)) * weight->bytes;
   }
-  return workOf(entry.flops * elements, storedBytes(arguments, *tensors), written, input);
+  return memoryWork(entry.flops * elements, storedBytes(arguments, *tensors), written, input);
 }
+
+bool isFill(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kFills = {"aten::bernoulli_", "aten::cauchy_", "aten::exponential_",
+                                                             "aten::fill_",      "aten::normal_", "aten::random_",
+                                                             "aten::uniform_",   "aten::zero_"};
+  return std::ranges::find(kFills, name) != kFills.end();
+}
+
+bool isDropout(std::string_view name) { return name == "aten::native_dropout" || name == "aten::_fused_dropout"; }
+
+constexpr std::string_view kRange = "aten::arange";
 
 }  // namespace
 
 bool isMemoryOperator(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return false;
-  const std::string_view plain = stem(name);
-  return name == "aten::copy_" || name == "aten::fill_" || name == "aten::zero_" || find(kElementwise, plain) ||
-         find(kReductions, plain) || find(kNormalizations, plain);
+  const std::string_view plain = atenStem(name);
+  return name == "aten::copy_" || isFill(name) || isDropout(name) || name == kRange || findEntry(kElementwise, plain) ||
+         findEntry(kReductions, plain) || findEntry(kNormalizations, plain);
 }
 
 std::optional<OperatorWork> workOfMemoryOperator(std::string_view name, const OperatorArguments& arguments) {
-  if (!isMemoryOperator(name)) return std::nullopt;
   std::optional<OperatorWork> work;
-  const std::string_view plain = stem(name);
+  const std::string_view plain = atenStem(name);
   if (name == "aten::copy_") {
     work = workOfCopy(arguments);
-  } else if (name == "aten::fill_" || name == "aten::zero_") {
-    work = workOfFill(arguments);
-  } else if (const auto* elementwise = find(kElementwise, plain)) {
+  } else if (isFill(name)) {
+    work = workOfFill(name, arguments);
+  } else if (isDropout(name)) {
+    work = workOfDropout(arguments);
+  } else if (name == kRange) {
+    work = workOfRange(arguments);
+  } else if (const auto* elementwise = findEntry(kElementwise, plain)) {
     work = workOfElementwise(*elementwise, name, arguments);
-  } else if (const auto* reduction = find(kReductions, plain)) {
+  } else if (const auto* reduction = findEntry(kReductions, plain)) {
     work = workOfReduction(*reduction, arguments);
-  } else if (const auto* normalization = find(kNormalizations, plain)) {
+  } else if (const auto* normalization = findEntry(kNormalizations, plain)) {
     work = workOfNormalization(*normalization, arguments);
   }
   return work && work->bytes > 0 ? work : std::nullopt;

@@ -12,10 +12,22 @@ std::string_view unquoted(std::string_view text) {
   return text.size() >= 2 && text.front() == '"' ? text.substr(1, text.size() - 2) : text;
 }
 
-std::vector<std::optional<Shape>> shapesOf(std::string_view text) {
+std::vector<std::optional<Shape>> shapesOf(const std::vector<std::string_view>& texts) {
   std::vector<std::optional<Shape>> shapes;
-  for (const std::string_view element : elementsOf(text)) shapes.push_back(shapeOf(element));
+  shapes.reserve(texts.size());
+  for (const std::string_view text : texts) shapes.push_back(shapeOf(text));
   return shapes;
+}
+
+// Elements in memory of a tensor with these strides, if they are its.
+double storedElementsOf(const Shape& dims, const std::optional<Shape>& strides) {
+  if (!strides || strides->size() != dims.size()) return product(dims);
+  double elements = 1;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 0) return 0;
+    if ((*strides)[d] != 0) elements *= static_cast<double>(dims[d]);
+  }
+  return elements;
 }
 
 }  // namespace
@@ -92,7 +104,12 @@ double product(const Shape& shape, size_t from) {
 
 OperatorArguments::OperatorArguments(std::string_view dims, std::string_view types, std::string_view values,
                                      std::string_view strides)
-    : m_shapes(shapesOf(dims)), m_strides(shapesOf(strides)), m_types(elementsOf(types)), m_values(elementsOf(values)) {
+    : m_dimTexts(elementsOf(dims)),
+      m_strideTexts(elementsOf(strides)),
+      m_types(elementsOf(types)),
+      m_values(elementsOf(values)) {
+  m_shapes = shapesOf(m_dimTexts);
+  m_strides = shapesOf(m_strideTexts);
   for (std::string_view& type : m_types) type = unquoted(type);
 }
 
@@ -114,14 +131,28 @@ bool OperatorArguments::isPlain(size_t i) const {
 std::string_view OperatorArguments::value(size_t i) const { return i < m_values.size() ? unquoted(m_values[i]) : ""; }
 
 double OperatorArguments::storedElements(size_t i) const {
-  const Shape& dims = shape(i);
-  if (i >= m_strides.size() || !m_strides[i] || m_strides[i]->size() != dims.size()) return product(dims);
-  double elements = 1;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] == 0) return 0;
-    if ((*m_strides[i])[d] != 0) elements *= static_cast<double>(dims[d]);
+  return storedElementsOf(shape(i), i < m_strides.size() ? m_strides[i] : std::nullopt);
+}
+
+bool OperatorArguments::isList(size_t i) const { return i < m_types.size() && m_types[i] == "TensorList"; }
+
+std::optional<ListElements> OperatorArguments::list(size_t i) const {
+  if (!isList(i) || i >= m_dimTexts.size()) return std::nullopt;
+  const std::vector<std::string_view> texts = elementsOf(m_dimTexts[i]);
+  const auto strides = i < m_strideTexts.size() ? shapesOf(elementsOf(m_strideTexts[i])) : shapesOf({});
+  ListElements result;
+  for (size_t t = 0; t < texts.size(); ++t) {
+    const std::optional<Shape> dims = shapeOf(texts[t]);
+    if (!dims) return std::nullopt;
+    result.elements += product(*dims);
+    result.stored += storedElementsOf(*dims, t < strides.size() ? strides[t] : std::nullopt);
   }
-  return elements;
+  result.tensors = texts.size();
+  return result.tensors > 0 ? std::optional(result) : std::nullopt;
+}
+
+bool OperatorArguments::hasValues() const {
+  return std::ranges::any_of(m_values, [](std::string_view value) { return !unquoted(value).empty(); });
 }
 
 }  // namespace plumb

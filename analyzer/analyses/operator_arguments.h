@@ -27,6 +27,12 @@ struct ElementType {
 [[nodiscard]] std::optional<Shape> shapeOf(std::string_view text);
 [[nodiscard]] double product(const Shape& shape, size_t from = 0);
 
+// Of a list of tensors, whose types are not recorded. Stored elements: as OperatorArguments::storedElements().
+struct ListElements {
+  size_t tensors = 0;
+  double elements = 0, stored = 0;
+};
+
 // The texts must outlive it.
 class OperatorArguments {
  public:
@@ -41,10 +47,13 @@ class OperatorArguments {
   [[nodiscard]] std::string_view value(size_t i) const;
   // Elements in memory: those of a dimension that was expanded (stride 0) count once.
   [[nodiscard]] double storedElements(size_t i) const;
+  [[nodiscard]] bool isList(size_t i) const;                       // of tensors
+  [[nodiscard]] std::optional<ListElements> list(size_t i) const;  // none: its shapes are not told
+  [[nodiscard]] bool hasValues() const;                            // of any argument: newer versions of torch tell them
 
  private:
   std::vector<std::optional<Shape>> m_shapes, m_strides;
-  std::vector<std::string_view> m_types, m_values;
+  std::vector<std::string_view> m_dimTexts, m_strideTexts, m_types, m_values;
 };
 
 }  // namespace plumb

@@ -73,16 +73,19 @@ void judge(RooflinePoint& point, const DeviceRoofline& device, int64_t multiproc
 
 // Works with the same kernel (or none of that, by operation), operation, precision and source become one point of their
 // device.
-void addPoints(Trace& trace, const std::vector<Work>& works, UnknownTotals& unknown, RooflineBy by,
+void addPoints(Trace& trace, CollectedWork& collected, RooflineBy by,
                std::map<std::pair<ProcessId, DeviceId>, DeviceRoofline>& devices) {
   using PointKey = std::tuple<ProcessId, DeviceId, StringId, StringId, std::string, WorkSource, bool>;
   std::map<PointKey, RooflinePoint> points;
-  for (const Work& work : works) {
+  UnknownTotals& unknown = collected.unknown;
+  for (const Work& work : collected.works) {
     if (work.kernelCount == 0) continue;
     if (work.hasUntimed) {  // its duration is not known, so neither is what it attained
-      UnknownWork& without = unknown[{work.process, work.device, work.longestName}];
+      UnknownWork& without = unknown[{work.process, work.device, work.longestName, kUntimed}];
       without.count += work.kernelCount;
       without.duration += work.duration;
+      without.operation = trace.text(work.operation);
+      without.why = "the times of its kernels are not usable";
       continue;
     }
     const StringId name = by == RooflineBy::Kernel ? work.longestName : StringId();
@@ -109,6 +112,11 @@ void addPoints(Trace& trace, const std::vector<Work>& works, UnknownTotals& unkn
   for (auto& [key, work] : unknown) {
     DeviceRoofline& device = devices[{std::get<0>(key), std::get<1>(key)}];
     work.name = trace.text(std::get<2>(key));
+    if (const int64_t index = std::get<3>(key); index >= 0) {
+      const UnknownOperator& of = collected.unknownOperators[static_cast<size_t>(index)];
+      work.operation = trace.text(of.name);
+      work.why = of.why;
+    }
     device.unknownDuration += work.duration;
     device.withoutFlops.push_back(std::move(work));
   }
@@ -129,10 +137,9 @@ Result<Hints> hintsFor(Trace& trace) {
   hints.roofs = isImported ? "give it" : "measure it with plumb calibrate and record again, or give it";
   if (hasShapes) {
     hints.flops =
-        "they follow from the shapes and types of torch's matrix products, convolutions, elementwise operators, "
-        "copies, "
-        "reductions, softmax and normalizations; others must be declared (NVTX payload flops and bytes) or measured "
-        "with ncu";
+        "they follow from the shapes and types of torch's matrix products, convolutions, attention, elementwise "
+        "operators, copies, reductions, normalizations, pooling, lookups and operators on lists; others must be "
+        "declared (NVTX payload flops and bytes) or measured with ncu";
   } else if (hasOperators) {
     hints.flops = "the operators have no shapes: profile with torch.profiler's record_shapes=True, or measure with ncu";
   } else if (isImported) {
@@ -158,7 +165,7 @@ Result<std::vector<DeviceRoofline>> analyzeRoofline(Trace& trace, const Filter& 
   auto hints = hintsFor(trace);
   if (!hints.ok()) return hints.error();
   std::map<std::pair<ProcessId, DeviceId>, DeviceRoofline> devices;
-  addPoints(trace, collected.value().works, collected.value().unknown, by, devices);
+  addPoints(trace, collected.value(), by, devices);
   std::vector<DeviceRoofline> result;
   for (auto& [key, roofline] : devices) {
     roofline.process = key.first;

@@ -3,7 +3,8 @@
 // duration. Where FLOPs and bytes come from is part of every point and points of different sources are never merged:
 //   shape     a library call with m, n, k (2 m n k; bytes = operands read once + result written once, a lower bound),
 //             joined to its kernels by correlation_link; or an operator of a framework with the dimensions of its
-//             arguments (operator_work.h), joined to its kernels by operator_launch
+//             arguments (operator_work.h), joined to its kernels by operator_launch. The types of lists of tensors
+//             are those that its kernels name
 //   declared  NVTX payload fields `flops` and `bytes` of the innermost range that has them around the launch call, on
 //   its thread
 // When a call or range launched several kernels its FLOPs belong to all of them: the point is named after the longest
@@ -72,6 +73,7 @@ struct RooflinePoint {
 
 struct UnknownWork {
   std::string name;
+  std::string operation, why;  // the operator that launched it, and why its work is not known; "": none
   int64_t count = 0;
   Duration duration;
 };

@@ -61,10 +61,11 @@ AnalysisRows rooflineRows(Trace& trace, const Filter& filter, RooflineBy by) {
       row[1] = pid;
       row[2] = ordinal;
       row[3] = work.name;
+      row[4] = textOrNull(work.operation);
       row[8] = work.count;
       row[9] = cell(work.duration);
       row[21] = textCell(nameOf(Verdict::CannotSay));
-      row[23] = fmt::format("no FLOPs known: {}", device.howToKnowFlops);
+      row[23] = fmt::format("no FLOPs known: {}", work.why.empty() ? device.howToKnowFlops : work.why);
       rows.push_back(std::move(row));
     }
   }

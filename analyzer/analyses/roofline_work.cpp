@@ -10,8 +10,8 @@
 #include "analyzer/analyses/gpu_events.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/launches.h"
-#include "analyzer/analyses/operator_work.h"
 #include "analyzer/analyses/peaks.h"
+#include "analyzer/analyses/roofline_operators.h"
 #include "analyzer/analyses/work_filter.h"
 
 namespace plumb {
@@ -22,21 +22,12 @@ bool isUsableWork(const Work& work) {
   return std::isfinite(work.flops) && std::isfinite(work.bytes) && work.flops >= 0 && work.bytes >= 0;
 }
 
-using Key = std::pair<int64_t, int64_t>;  // (process, external id or correlation)
-struct KeyHash {
-  size_t operator()(const Key& key) const {
-    return std::hash<int64_t>{}(static_cast<int64_t>(static_cast<uint64_t>(key.first) * 0x9e3779b97f4a7c15u) ^
-                                key.second);
-  }
-};
-using WorkByKey = std::unordered_map<Key, size_t, KeyHash>;
-
 // Library calls, and which launches (process, correlation) each caused.
-Status loadShapes(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelation) {
+Status loadShapes(Trace& trace, std::vector<Work>& works, LaunchOwners& owners) {
   auto calls = trace.query(
       "SELECT process_id, external_id, name_id, compute_type_id, flops, bytes, start_ns FROM main.library_call");
   if (!calls.ok()) return calls.error();
-  WorkByKey byExternal;
+  LaunchOwners byExternal;
   while (calls.value().next()) {
     Statement& row = calls.value();
     Work work;
@@ -47,7 +38,7 @@ Status loadShapes(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelati
     work.bytes = row.real(5);
     work.start = row.time(6);
     if (!isUsableWork(work)) continue;
-    byExternal[{row.integer(0), row.integer(1)}] = works.size();
+    byExternal[{row.integer(0), row.integer(1)}] = static_cast<int64_t>(works.size());
     works.push_back(std::move(work));
   }
   if (Status status = calls.value().status(); !status.ok() || byExternal.empty()) return status;
@@ -56,58 +47,9 @@ Status loadShapes(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelati
   if (!links.ok()) return links.error();
   while (links.value().next()) {
     const auto call = byExternal.find({links.value().integer(0), links.value().integer(1)});
-    if (call != byExternal.end()) byCorrelation[{links.value().integer(0), links.value().integer(2)}] = call->second;
+    if (call != byExternal.end()) owners[{links.value().integer(0), links.value().integer(2)}] = call->second;
   }
   return links.value().status();
-}
-
-// Operators of a framework whose work follows from the shapes of their arguments, for what no library call claims.
-Status loadOperators(Trace& trace, std::vector<Work>& works, WorkByKey& byCorrelation) {
-  auto rows = trace.query(
-      "SELECT o.id, o.process_id, o.start_ns, o.name_id, o.argument_set_id, a.dims_id, a.types_id, a.values_id,"
-      " a.strides_id"
-      " FROM operator o JOIN operator_argument_set a ON a.id = o.argument_set_id");
-  if (!rows.ok()) return rows.error();
-  std::unordered_map<StringId, bool> isKnownName;
-  std::map<std::pair<StringId, int64_t>, std::optional<OperatorWork>> known;  // by name and argument set
-  std::unordered_map<int64_t, size_t> byOperator;
-  Statement& row = rows.value();
-  while (row.next()) {
-    const StringId name = row.id<StringId>(3);
-    auto hasFormula = isKnownName.find(name);
-    if (hasFormula == isKnownName.end()) {
-      hasFormula = isKnownName.emplace(name, hasWorkFormula(trace.text(name))).first;
-    }
-    if (!hasFormula->second) continue;
-    const auto [found, isNew] = known.try_emplace({name, row.integer(4)});
-    if (isNew) {
-      found->second = workOfOperator(trace.text(name), trace.text(row.id<StringId>(5)), trace.text(row.id<StringId>(6)),
-                                     trace.text(row.id<StringId>(7)), trace.text(row.id<StringId>(8)));
-    }
-    if (!found->second) continue;
-    Work work;
-    work.source = WorkSource::Shape;
-    work.process = row.id<ProcessId>(1);
-    work.start = row.time(2);
-    work.operation = name;
-    work.precision = found->second->precision;
-    work.precisionAssumed = found->second->precisionAssumed;
-    work.flops = found->second->flops;
-    work.bytes = found->second->bytes;
-    work.written = found->second->written;
-    byOperator[row.integer(0)] = works.size();
-    works.push_back(std::move(work));
-  }
-  if (Status status = row.status(); !status.ok() || byOperator.empty()) return status;
-  auto launches = trace.query("SELECT process_id, correlation, operator_id FROM operator_launch");
-  if (!launches.ok()) return launches.error();
-  while (launches.value().next()) {
-    const auto work = byOperator.find(launches.value().integer(2));
-    if (work != byOperator.end()) {
-      byCorrelation.try_emplace({launches.value().integer(0), launches.value().integer(1)}, work->second);
-    }
-  }
-  return launches.value().status();
 }
 
 struct DeclaredRange {
@@ -172,10 +114,11 @@ struct LaunchedKernel {
   StreamId stream;
   int64_t id;
   ProcessId process;
-  StringId name;
+  StringId name, fullName;
   Duration duration;
   int64_t blocks;
   bool isTimed;
+  int64_t unknownOperator = kNoOperator;
 };
 
 // 0 where it is not known; a file of anybody's may say anything.
@@ -189,19 +132,33 @@ int64_t blocksOf(int64_t x, int64_t y, int64_t z) {
 // Where kernels go.
 class Distribution {
  public:
-  Distribution(CollectedWork& collected, CollectKernels keep) : m_collected(collected), m_keep(keep) {}
+  Distribution(CollectedWork& collected, CollectKernels keep, UntypedWorks& untyped)
+      : m_collected(collected), m_keep(keep), m_untyped(untyped) {}
 
   void toWork(size_t work, const LaunchedKernel& kernel) {
+    m_untyped.see(m_collected.works, work, kernel.fullName);
     m_collected.works[work].add(kernel.device, kernel.duration, kernel.name, kernel.isTimed, kernel.blocks);
     note(work, kernel);
   }
   void toUnknown(const LaunchedKernel& kernel) {
-    UnknownWork& work = m_collected.unknown[{kernel.process, kernel.device, kernel.name}];
+    UnknownWork& work = m_collected.unknown[{kernel.process, kernel.device, kernel.name, kernel.unknownOperator}];
     ++work.count;
     work.duration += kernel.duration;
     note(CollectedWork::kNoWork, kernel);
   }
   void toCommunication(const LaunchedKernel& kernel) { note(CollectedWork::kNoWork, kernel); }
+
+  // Once all kernels are given: works whose bytes no kernel told are unknown.
+  void finish() {
+    for (const auto& [index, unknownOperator] : m_untyped.rest()) {
+      Work& work = m_collected.works[index];
+      if (work.kernelCount == 0) continue;
+      UnknownWork& unknown = m_collected.unknown[{work.process, work.device, work.longestName, unknownOperator}];
+      unknown.count += work.kernelCount;
+      unknown.duration += work.duration;
+      work.kernelCount = 0;
+    }
+  }
 
  private:
   void note(size_t work, const LaunchedKernel& kernel) {
@@ -211,6 +168,7 @@ class Distribution {
 
   CollectedWork& m_collected;
   CollectKernels m_keep;
+  UntypedWorks& m_untyped;
 };
 
 // One pass over a thread's launches and ranges in order of time, with the ranges that are open on a stack.
@@ -236,8 +194,8 @@ void giveToRanges(std::vector<LaunchedKernel>& kernels, const std::vector<Declar
 
 // Gives every kernel that is not communication to its library call or operator, else to its declaring range, else to
 // `unknown`.
-Status distributeKernels(Trace& trace, const WorkByKey& byCorrelation, const RangesByThread& ranges,
-                         const WorkFilter& filter, Distribution distribution) {
+Status distributeKernels(Trace& trace, const LaunchOwners& owners, const RangesByThread& ranges,
+                         const WorkFilter& filter, Distribution& distribution) {
   auto classifier = CommunicationClassifier::load(trace);
   if (!classifier.ok()) return classifier.error();
   auto launches = ranges.empty() ? Result<LaunchIndex>(LaunchIndex()) : LaunchIndex::load(trace);
@@ -259,17 +217,19 @@ Status distributeKernels(Trace& trace, const WorkByKey& byCorrelation, const Ran
     kernel.id = row.integer(12);
     kernel.isTimed = !(row.integer(5) & 1) && isUsableTime(row.integer(3), row.integer(4));
     kernel.duration = kernel.isTimed ? Duration(row.integer(4)) : Duration();
+    kernel.fullName = row.id<StringId>(6);
     kernel.name = row.id<StringId>(7);
     kernel.blocks = blocksOf(row.integer(8), row.integer(9), row.integer(10));
-    const auto call = byCorrelation.find({kernel.process.value(), correlation.value()});
-    if (call != byCorrelation.end()) {
-      distribution.toWork(call->second, kernel);
+    const auto owner = owners.find({kernel.process.value(), correlation.value()});
+    if (owner != owners.end() && owner->second >= 0) {
+      distribution.toWork(static_cast<size_t>(owner->second), kernel);
       continue;
     }
-    if (classifier.value().isCommunication(kernel.process, correlation, row.id<StringId>(6))) {
+    if (classifier.value().isCommunication(kernel.process, correlation, kernel.fullName)) {
       distribution.toCommunication(kernel);
       continue;
     }
+    if (owner != owners.end()) kernel.unknownOperator = ~owner->second;
     const Launch* launch = launches.value().find(kernel.process, correlation);
     if (launch && ranges.count(launch->thread)) {
       kernel.launched = launch->start;
@@ -289,14 +249,17 @@ Result<CollectedWork> collectWork(Trace& trace, const Filter& filter, CollectKer
   auto events = WorkFilter::load(trace, filter);
   if (!events.ok()) return events.error();
   CollectedWork collected;
-  WorkByKey byCorrelation;
+  LaunchOwners owners;
+  UntypedWorks untyped(trace);
   RangesByThread ranges;
-  if (const Status status = loadShapes(trace, collected.works, byCorrelation); !status.ok()) return status.error();
-  if (const Status status = loadOperators(trace, collected.works, byCorrelation); !status.ok()) return status.error();
+  if (const Status status = loadShapes(trace, collected.works, owners); !status.ok()) return status.error();
+  const Status operators = loadOperators(trace, collected, untyped, owners);
+  if (!operators.ok()) return operators.error();
   if (const Status status = loadDeclared(trace, collected.works, ranges); !status.ok()) return status.error();
-  const Status given =
-      distributeKernels(trace, byCorrelation, ranges, events.value(), Distribution(collected, kernels));
+  Distribution distribution(collected, kernels, untyped);
+  const Status given = distributeKernels(trace, owners, ranges, events.value(), distribution);
   if (!given.ok()) return given.error();
+  distribution.finish();
   return collected;
 }
 

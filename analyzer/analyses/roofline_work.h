@@ -19,12 +19,12 @@ namespace plumb {
 struct Work {
   WorkSource source = WorkSource::Shape;
   ProcessId process;
-  TimePoint start;  // on the host
+  TimePoint start;     // on the host
   StringId operation;  // library function, operator, or name of the range
   std::string precision;
   bool precisionAssumed = false;
   double flops = 0, bytes = 0;
-  double written = 0;  // of the bytes; 0: not known, or a product
+  double written = 0;  // of the bytes; 0: not known, or of no chain (operator_work.h)
   // Of its kernels:
   DeviceId device;
   int64_t kernelCount = 0;
@@ -45,7 +45,16 @@ struct Work {
   }
 };
 
-using UnknownTotals = std::map<std::tuple<ProcessId, DeviceId, StringId>, UnknownWork>;  // by the kernel's short name
+// An operator of which nothing is known, and why.
+struct UnknownOperator {
+  StringId name;
+  std::string why;
+};
+
+// By the kernel's short name, and index in CollectedWork::unknownOperators.
+using UnknownTotals = std::map<std::tuple<ProcessId, DeviceId, StringId, int64_t>, UnknownWork>;
+inline constexpr int64_t kNoOperator = -1;
+inline constexpr int64_t kUntimed = -2;  // its work is known, but not its time
 
 struct WorkKernel {
   size_t work;  // index
@@ -61,6 +70,7 @@ enum class CollectKernels : bool { No, Yes };
 struct CollectedWork {
   std::vector<Work> works;  // also those without a kernel in the filter
   UnknownTotals unknown;    // kernels that are not communication and of which nothing is known
+  std::vector<UnknownOperator> unknownOperators;
   // With CollectKernels::Yes, every kernel whose time is usable; work is kNoWork where nothing is known of it.
   std::vector<WorkKernel> kernels;
   static constexpr size_t kNoWork = SIZE_MAX;
