@@ -21,12 +21,24 @@ class ActivityGraph {
   void depend(Activity activity, Activity earlier);
   // The activity ends where it starts, and `rest`, a new one, stands for its end: what depended on it depends on that.
   void becomeArrival(Activity activity, Activity rest);
+  // The activity begins only where it ends: until then it waited for what it depends on.
+  void becomeReturn(Activity activity) { m_times[activity].start = m_times[activity].end; }
+  // Its time is that of another clock.
+  void move(Activity activity, Duration by) {
+    m_times[activity] = {m_times[activity].start + by, m_times[activity].end + by};
+  }
   // No more changes; needed before the following.
   void finish();
 
   [[nodiscard]] size_t size() const { return m_times.size(); }
   [[nodiscard]] Interval time(Activity activity) const { return m_times[activity]; }
   [[nodiscard]] TimePoint begin() const { return m_begin; }  // of the first activity
+
+  // Calls take(earlier) for all that the activity depends on.
+  template <class Take>
+  void forEachCause(Activity activity, Take take) const {
+    for (uint32_t at = m_firstCause[activity]; at < m_firstCause[activity + 1]; ++at) take(m_causes[at]);
+  }
 
   // One step of the longest path: nothing on the path happened from `waitStart` to the activity's start but its lag.
   struct PathStep {
@@ -49,11 +61,6 @@ class ActivityGraph {
   };
   [[nodiscard]] bool precedes(Activity a, Activity b) const;
   void redirectToRests();
-  // Calls take(earlier) for all that the activity depends on.
-  template <class Take>
-  void forEachCause(Activity activity, Take take) const {
-    for (uint32_t at = m_firstCause[activity]; at < m_firstCause[activity + 1]; ++at) take(m_causes[at]);
-  }
 
   std::vector<Interval> m_times;
   std::vector<Rest> m_rests;

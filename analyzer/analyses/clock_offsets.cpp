@@ -104,6 +104,12 @@ std::string clockBasis(const std::vector<ClockOffset>& clocks, size_t index) {
                       : "; hosts not known, but apart: collectives end before a rank on the other has arrived");
 }
 
+std::optional<Duration> clockCorrection(const ClockOffset& clock) {
+  if (!clock.offset) return std::nullopt;
+  const int64_t size = clock.offset->ns() < 0 ? -clock.offset->ns() : clock.offset->ns();
+  return size > clock.error->ns() ? *clock.offset : Duration();
+}
+
 void combineObservations(std::vector<OffsetObservation> observations, ClockOffset& clock) {
   clock.instanceCount = static_cast<int64_t>(observations.size());
   std::ranges::sort(observations, {}, &OffsetObservation::differenceNs);

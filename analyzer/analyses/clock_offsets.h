@@ -22,6 +22,10 @@ namespace plumb {
 // From these instances, whose members' clocks are set.
 void estimateClockOffsets(std::vector<ClockOffset>& clocks, const std::vector<CollectiveInstance>& instances);
 
+// What is taken off the clock's times before they are compared with others: an offset within its error is none. None:
+// they cannot be compared.
+[[nodiscard]] std::optional<Duration> clockCorrection(const ClockOffset& clock);
+
 // What the offset is certain within: its error, or of the reference, where several processes are taken as being of one
 // clock, what they agree by; none: not known.
 [[nodiscard]] std::optional<Duration> clockBound(const std::vector<ClockOffset>& clocks, size_t index);

@@ -40,8 +40,8 @@ std::string compared(const Trace& trace, const ClockOffset& clock, const ClockOf
         of, against);
   }
   return fmt::format(
-      "The clock of {} is {} from that of {} (within {}{}): collective reports take that off; all others show each "
-      "rank's own times.",
+      "The clock of {} is {} from that of {} (within {}{}): reports of collectives and the critical path take that "
+      "off; all others show each rank's own times.",
       of, milliseconds(*clock.offset), against, milliseconds(clock.error.value_or(Duration())),
       clock.isBound ? "" : ", not bound: no constant offset fits all collectives");
 }

@@ -108,13 +108,6 @@ bool hasEveryRank(const CollectiveInstance& instance) {
   return !instance.members.empty() && static_cast<int64_t>(instance.members.size()) == instance.rankCount;
 }
 
-// What is taken off a host's times: an offset within its error is none.
-std::optional<Duration> correctionOf(const ClockOffset& clock) {
-  if (!clock.offset) return std::nullopt;
-  const int64_t size = clock.offset->ns() < 0 ? -clock.offset->ns() : clock.offset->ns();
-  return size > clock.error->ns() ? *clock.offset : Duration();
-}
-
 // Arrival, wait, transfer and skew, when the file has a kernel of every rank and their clocks can be compared.
 void measure(CollectiveInstance& instance, const std::vector<std::optional<Duration>>& corrections) {
   auto& members = instance.members;
@@ -324,7 +317,7 @@ Result<CollectiveAnalysis> analyzeCollectives(Trace& trace, const Filter& filter
   for (ClockOffset& clock : result.clocks) clock.isOneSession = isOne.value();
   estimateClockOffsets(result.clocks, result.instances);
   std::vector<std::optional<Duration>> corrections;  // by clock; none: it cannot be compared
-  for (const ClockOffset& clock : result.clocks) corrections.push_back(correctionOf(clock));
+  for (const ClockOffset& clock : result.clocks) corrections.push_back(clockCorrection(clock));
   for (CollectiveInstance& instance : result.instances) measure(instance, corrections);
   matching.finish();
   return result;

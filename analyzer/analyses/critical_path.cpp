@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "analyzer/analyses/data_loading.h"
 #include "analyzer/analyses/host_activity.h"
+#include "analyzer/analyses/launches.h"
 #include "analyzer/analyses/run_activities.h"
 
 namespace plumb {
@@ -43,20 +43,39 @@ PathCategory categoryOf(const ActivityInfo& info) {
 
 using Path = std::vector<ActivityGraph::PathStep>;
 
-// Calls take(info, place, time, category) for each part of the path on a device and before it, and
-// takeHost(info, place, time) for those of the host.
+// How long it is usual that the work has not begun after all that it waited for.
+TimePoint usualStart(const RunActivities& run, const ActivityGraph::PathStep& step) {
+  const TimePoint start = run.graph.time(step.activity).start;
+  if (!step.hasCause) return step.waitStart;
+  TimePoint from = step.waitStart;
+  run.graph.forEachCause(step.activity, [&](ActivityGraph::Activity cause) {
+    const bool isLaunch = run.info[cause].kind == ActivityKind::Code;
+    if (isLaunch) from = std::max(from, run.graph.time(cause + 1).end);
+  });
+  return std::min(start, from + kLongestUsualLatency);
+}
+
+// Calls take(info, place, time, category) for each part of the path on a device and before it, and before anything is
+// known of a thread; takeHost(info, place, time) for those of the host. Times are by the clocks of their processes.
 template <class Take, class TakeHost>
 void forEachPart(const RunActivities& run, const Path& path, Take take, TakeHost takeHost) {
   for (const ActivityGraph::PathStep& step : path) {
     const ActivityInfo& info = run.info[step.activity];
     const ActivityPlace& place = run.placeOf(step.activity);
+    const auto own = [&](TimePoint from, TimePoint to) {
+      return Interval{from + place.clockOffset, to + place.clockOffset};
+    };
     const Interval time = run.graph.time(step.activity);
     if (isOnDevice(info)) {
-      take(info, place, Interval{step.waitStart, time.start}, PathCategory::Launch);
-      take(info, place, time, categoryOf(info));
-    } else {
-      takeHost(info, place, Interval{step.waitStart, time.end});
+      const TimePoint usual = usualStart(run, step);
+      take(info, place, own(step.waitStart, usual), PathCategory::Launch);
+      take(info, place, own(usual, time.start), PathCategory::Unknown);
+      take(info, place, own(time.start, time.end), categoryOf(info));
+      continue;
     }
+    const TimePoint known = step.hasCause ? step.waitStart : time.start;
+    take(info, place, own(step.waitStart, known), PathCategory::Unknown);
+    takeHost(info, place, own(known, time.end));
   }
 }
 
@@ -70,7 +89,7 @@ class SegmentReader {
     forEachPart(
         m_run, m_path,
         [&](const ActivityInfo& info, const ActivityPlace& place, Interval time, PathCategory category) {
-          add(place.process, time, category, nameOfWork(m_trace, info));
+          add(place, time, category, isOnDevice(info) ? nameOfWork(m_trace, info) : std::string_view());
         },
         [&](const ActivityInfo& info, const ActivityPlace& place, Interval time) { addHost(info, place, time); });
     return std::move(m_segments);
@@ -91,7 +110,7 @@ class SegmentReader {
         });
     HostActivity::Moments moments;
     for (auto& [thread, intervals] : interest) moments[thread] = IntervalSet::unionOf(std::move(intervals));
-    auto host = HostActivity::load(m_trace, moments);
+    auto host = HostActivity::load(m_trace, moments, HostDetail::All);
     if (!host.ok()) return host.error();
     m_host = std::move(host).value();
     return Unit{};
@@ -99,27 +118,30 @@ class SegmentReader {
 
   void addHost(const ActivityInfo& info, const ActivityPlace& place, Interval time) {
     TimePoint at = time.start;
-    const auto bare = [&](TimePoint to) { add(place.process, {at, to}, PathCategory::Host, m_trace.text(info.name)); };
+    const auto bare = [&](TimePoint to) { add(place, {at, to}, PathCategory::Host, m_trace.text(info.name)); };
     m_host.forEach(place.thread, time, [&](const HostMoment& moment) {
       bare(moment.time.start);
-      const StringId name = moment.range != StringId() ? moment.range : moment.call;
-      add(place.process, moment.time, moment.isLoading ? PathCategory::DataLoading : PathCategory::Host,
-          m_trace.text(name));
+      StringId name;
+      for (const StringId known : {moment.function, moment.range, moment.call, moment.osCall}) {
+        if (name == StringId()) name = known;
+      }
+      add(place, moment.time, moment.isLoading ? PathCategory::DataLoading : PathCategory::Host, m_trace.text(name));
       at = moment.time.end;
     });
     bare(time.end);
   }
 
-  void add(ProcessId process, Interval time, PathCategory category, std::string_view name) {
+  void add(const ActivityPlace& place, Interval time, PathCategory category, std::string_view name) {
     if (time.empty()) return;
     if (!m_segments.empty()) {
       PathSegment& last = m_segments.back();
-      if (last.process == process && last.category == category && last.name == name) {
+      const bool isOfOne = last.process == place.process && last.thread == place.thread;
+      if (isOfOne && last.category == category && last.name == name) {
         last.time.end = time.end;
         return;
       }
     }
-    m_segments.push_back({process, time, category, name});
+    m_segments.push_back({place.process, place.thread, time, category, name});
   }
 
   Trace& m_trace;
@@ -146,9 +168,7 @@ void addExposed(const RunActivities& run, const Path& path, CriticalPath& result
   }
 }
 
-Status addShares(Trace& trace, const RunActivities& run, const Path& path, CriticalPath& result) {
-  auto loading = loadDataLoadingByThread(trace);
-  if (!loading.ok()) return loading.error();
+void addShares(const RunActivities& run, const Path& path, CriticalPath& result) {
   const auto add = [&](PathCategory category, Duration time) {
     result.byCategory[static_cast<size_t>(category)] += time;
   };
@@ -159,12 +179,23 @@ Status addShares(Trace& trace, const RunActivities& run, const Path& path, Criti
       },
       [&](const ActivityInfo&, const ActivityPlace& place, Interval time) {
         if (time.empty()) return;
-        const auto mine = loading.value().find(place.thread);
-        const Duration part = mine == loading.value().end() ? Duration() : mine->second.lengthWithin(time);
+        const auto mine = run.loading.find(place.thread);
+        const Duration part = mine == run.loading.end() ? Duration() : mine->second.lengthWithin(time);
         add(PathCategory::DataLoading, part);
         add(PathCategory::Host, time.length() - part);
       });
-  return Unit{};
+}
+
+void addPeers(const RunActivities& run, const Path& path, CriticalPath& result) {
+  for (const ActivityGraph::PathStep& step : path) {
+    const ActivityInfo& info = run.info[step.activity];
+    if (!isOnDevice(info) || info.work != GpuEventKind::Communication || info.kind == ActivityKind::Arrival) continue;
+    const PeerBasis peers = run.peersOf(step.activity);
+    const bool isByName = peers == PeerBasis::Names || peers == PeerBasis::SomeNames;
+    const bool isWhole = peers == PeerBasis::Names || peers == PeerBasis::Records;
+    result.kernelsByName += isByName;
+    if (!isWhole) result.withoutPeers += run.graph.time(step.activity).length();
+  }
 }
 
 void addWhatIf(Trace& trace, const RunActivities& run, const Path& path, CriticalPath& result) {
@@ -208,21 +239,23 @@ void addWhatIf(Trace& trace, const RunActivities& run, const Path& path, Critica
 }  // namespace
 
 std::string_view nameOf(PathCategory category) {
-  static constexpr std::string_view kNames[kPathCategoryCount] = {"compute", "communication", "memory",
-                                                                  "launch",  "host",          "data_loading"};
+  static constexpr std::string_view kNames[kPathCategoryCount] = {"compute", "communication", "memory", "launch",
+                                                                  "host",    "data_loading",  "unknown"};
   return kNames[static_cast<size_t>(category)];
 }
 
 Result<std::optional<CriticalPath>> findCriticalPath(Trace& trace, const Filter& filter, PathDetail detail) {
   auto loaded = loadRunActivities(trace, filter);
   if (!loaded.ok()) return loaded.error();
-  const RunActivities& run = loaded.value();
+  RunActivities& run = loaded.value();
   if (run.graph.size() == 0) return std::optional<CriticalPath>();
   const Path path = run.graph.longestPath();
   CriticalPath result;
   result.whole = run.graph.time(path.back().activity).end - run.graph.begin();
   result.activityCount = static_cast<int64_t>(run.graph.size());
+  result.clocks = std::move(run.clocks);
   addExposed(run, path, result);
+  addPeers(run, path, result);
   if (detail == PathDetail::Segments) {
     auto segments = SegmentReader(trace, run, path).read();
     if (!segments.ok()) return segments.error();
@@ -230,8 +263,8 @@ Result<std::optional<CriticalPath>> findCriticalPath(Trace& trace, const Filter&
     for (const PathSegment& segment : result.segments) {
       result.byCategory[static_cast<size_t>(segment.category)] += segment.time.length();
     }
-  } else if (const Status added = addShares(trace, run, path, result); !added.ok()) {
-    return added.error();
+  } else {
+    addShares(run, path, result);
   }
   if (detail == PathDetail::WhatIf) addWhatIf(trace, run, path, result);
   return std::optional(std::move(result));

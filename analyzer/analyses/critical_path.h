@@ -19,7 +19,11 @@
 // another thread of the process that ended in the later half of that pause, or for the first call of a thread at any
 // time before. Other pauses count as host code of their thread, without a name where nothing was recorded around them.
 // Each moment of the path belongs to one category; they add up to the whole time. Time from a cause's end to its
-// effect's start is launch when the effect is GPU work, else host.
+// effect's start is host when the effect is the host's. Before GPU work it is launch until the usual latency after the
+// cause's end and the launch call's (launches.h); nothing in the recording explains what is beyond: unknown. So is what
+// was before the first event of a thread or device that the path begins with.
+// Ranks' times are compared after taking off their clocks' offsets (clock_offsets.h); those whose clock cannot be
+// compared with the first one's are left out.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -33,15 +37,18 @@
 
 namespace plumb {
 
-enum class PathCategory : uint8_t { Compute, Communication, Memory, Launch, Host, DataLoading };
-inline constexpr size_t kPathCategoryCount = 6;
+enum class PathCategory : uint8_t { Compute, Communication, Memory, Launch, Host, DataLoading, Unknown };
+inline constexpr size_t kPathCategoryCount = 7;
 [[nodiscard]] std::string_view nameOf(PathCategory category);  // "compute" "data_loading" …
 
 struct PathSegment {
   ProcessId process;
-  Interval time;
+  ThreadId thread;  // 0: a device
+  Interval time;    // by the process's own clock
   PathCategory category = PathCategory::Host;
-  std::string_view name;  // kernel, copy, CUDA call or range; valid as long as the trace
+  // Kernel or copy. Of the host what was innermost: range, operator or Python call, else CUDA call, else call of the
+  // operating system's library; empty where nothing was recorded. Valid as long as the trace.
+  std::string_view name;
 };
 
 // What the run would gain if all kernels of a name were faster, recomputed with everything that depends on them. The
@@ -59,6 +66,11 @@ struct CriticalPath {
   Duration exposedCommunication;        // sum over devices, in the windows
   Duration exposedCommunicationOnPath;  // of it, what the run's end depended on
   int64_t activityCount = 0;
+  // Communication on the path of which it is not known how much of it is waiting for ranks: their part is not in the
+  // file, or nothing says which kernel it is.
+  Duration withoutPeers;
+  int64_t kernelsByName = 0;          // on the path: kernels of collectives that only their names tell
+  std::vector<std::string> clocks;    // what is to be said of the ranks' clocks, a sentence each
   std::vector<PathSegment> segments;  // in order, without holes
   std::vector<PathWhatIf> kernels;    // the names with most time on the path, at most 20
 };

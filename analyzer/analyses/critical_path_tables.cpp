@@ -1,10 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/critical_path_tables.h"
 
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+
 #include "analyzer/analyses/critical_path.h"
 
 namespace plumb {
 namespace {
+
+double milliseconds(Duration time) { return static_cast<double>(time.ns()) / 1e6; }
+
+Cell noteOf(const CriticalPath& path, PathCategory category) {
+  if (category == PathCategory::Unknown && path.byCategory[static_cast<size_t>(category)].ns() > 0) {
+    return "cannot say what was waited for: work of a device began late, or a recording later than another rank's, and "
+           "nothing recorded explains it";
+  }
+  if (category != PathCategory::Communication) return nullptr;
+  std::string note;
+  if (path.withoutPeers.ns() > 0) {
+    note = fmt::format(
+        "cannot say how much of {:.3f} ms is waiting for other ranks, because the file does not have or tell their "
+        "part",
+        milliseconds(path.withoutPeers));
+  }
+  if (path.kernelsByName > 0) {
+    note += fmt::format("{}ranks of {} collective{} are brought together by the names and times of their kernels only",
+                        note.empty() ? "" : "; ", path.kernelsByName, path.kernelsByName == 1 ? "" : "s");
+  }
+  return note.empty() ? Cell(nullptr) : Cell(note);
+}
 
 AnalysisRows shareRows(Trace& trace, const Filter& filter) {
   auto found = findCriticalPath(trace, filter, PathDetail::Shares);
@@ -15,11 +42,14 @@ AnalysisRows shareRows(Trace& trace, const Filter& filter) {
   for (size_t i = 0; i < kPathCategoryCount; ++i) {
     const auto category = static_cast<PathCategory>(i);
     CellRow row{textCell(nameOf(category)), cell(path.byCategory[i]), cell(path.whole)};
-    if (category == PathCategory::Communication) {
-      row.push_back(cell(path.exposedCommunication));
-      row.push_back(cell(path.exposedCommunicationOnPath));
-    }
+    const bool communicates = category == PathCategory::Communication;
+    row.push_back(communicates ? cell(path.exposedCommunication) : nullptr);
+    row.push_back(communicates ? cell(path.exposedCommunicationOnPath) : nullptr);
+    row.push_back(noteOf(path, category));
     rows.push_back(std::move(row));
+  }
+  for (const std::string& sentence : path.clocks) {
+    rows.push_back({textCell("clocks"), nullptr, nullptr, nullptr, nullptr, sentence});
   }
   return rows;
 }
@@ -29,6 +59,10 @@ AnalysisStore segments(Trace& trace, const Filter& filter) {
   if (!found.ok()) return found.error();
   RowStore rows;
   if (!found.value()) return rows;
+  std::map<ThreadId, std::string> threads;
+  for (const Thread& thread : trace.threads()) {
+    threads[thread.id] = thread.name.empty() ? fmt::format("thread {}", thread.tid) : thread.name;
+  }
   for (const PathSegment& segment : found.value()->segments) {
     rows.startRow();
     rows.add(rankOf(trace, segment.process));
@@ -37,6 +71,8 @@ AnalysisStore segments(Trace& trace, const Filter& filter) {
     rows.addInteger(segment.time.length().ns());
     rows.addText(nameOf(segment.category));
     rows.addText(segment.name);
+    const auto thread = threads.find(segment.thread);
+    rows.add(thread == threads.end() ? Cell(nullptr) : Cell(thread->second));
     rows.addInteger(found.value()->whole.ns());
   }
   return rows;
@@ -57,10 +93,11 @@ AnalysisRows kernelRows(Trace& trace, const Filter& filter) {
 constexpr AnalysisTable kTables[] = {
     {"analysis_critical_path",
      "category TEXT, path_ns INTEGER, whole_ns INTEGER, exposed_communication_ns INTEGER,"
-     " exposed_communication_on_path_ns INTEGER",
+     " exposed_communication_on_path_ns INTEGER, note TEXT",
      shareRows},
     {"analysis_critical_path_segments",
-     "rank INTEGER, pid INTEGER, start_ns INTEGER, path_ns INTEGER, category TEXT, name TEXT, whole_ns INTEGER",
+     "rank INTEGER, pid INTEGER, start_ns INTEGER, path_ns INTEGER, category TEXT, name TEXT, thread TEXT, whole_ns "
+     "INTEGER",
      nullptr, segments},
     {"analysis_critical_path_kernels",
      "name TEXT, calls INTEGER, calls_on_path INTEGER, total_ns INTEGER, path_ns INTEGER, saved_if_twice_as_fast_ns"

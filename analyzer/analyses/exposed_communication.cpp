@@ -13,6 +13,7 @@
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/device_events.h"
 #include "analyzer/analyses/launched_work.h"
+#include "analyzer/analyses/named_collectives.h"
 #include "analyzer/analyses/recording_start.h"
 #include "analyzer/analyses/stuck_collectives.h"
 #include "analyzer/analyses/windows.h"
@@ -110,7 +111,7 @@ void matchByRecord(const CollectiveInstance& instance, const std::set<Collective
 }
 
 // A kernel that is known to be communication by its name only.
-struct NamedKernel {
+struct DeviceKernel {
   const DeviceTimeline* timeline;
   const DeviceEvent* event;
 };
@@ -125,30 +126,23 @@ class NameMatcher {
   }
 
   // The kernels are of one name and one clock.
-  void match(std::vector<NamedKernel> kernels, size_t deviceCount) {
-    std::ranges::sort(kernels, {}, [](const NamedKernel& kernel) {
-      return std::tuple(kernel.event->time.start, kernel.event->time.end, kernel.event->id);
-    });
+  void match(const std::vector<DeviceKernel>& kernels, size_t deviceCount) {
     const auto ranks = std::max<int64_t>(m_worldSize, static_cast<int64_t>(deviceCount));
-    std::vector<NamedKernel> together;
-    TimePoint firstEnd = kAllTime.end;
-    for (const NamedKernel& kernel : kernels) {
-      const bool isNext = kernel.event->time.start >= firstEnd ||
-                          std::ranges::find(together, kernel.timeline, &NamedKernel::timeline) != together.end();
-      if (isNext) {
-        settle(together, ranks);
-        together.clear();
-        firstEnd = kAllTime.end;
-      }
-      together.push_back(kernel);
-      firstEnd = std::min(firstEnd, kernel.event->time.end);
+    std::vector<NamedKernel> named;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const auto device = static_cast<size_t>(kernels[i].timeline - kernels[0].timeline);
+      named.push_back({kernels[i].event->time, device, i});
     }
-    settle(together, ranks);
+    forEachNamedCollective(std::move(named), [&](std::span<const NamedKernel> met) {
+      std::vector<DeviceKernel> together;
+      for (const NamedKernel& one : met) together.push_back(kernels[one.index]);
+      settle(together, ranks);
+    });
   }
 
  private:
-  void settle(const std::vector<NamedKernel>& together, int64_t ranks) {
-    for (const NamedKernel& kernel : together) {
+  void settle(const std::vector<DeviceKernel>& together, int64_t ranks) {
+    for (const DeviceKernel& kernel : together) {
       Match match;
       match.operation = operationOfKernel(m_trace.text(kernel.event->name));
       if (together.size() > 1) {
@@ -161,7 +155,7 @@ class NameMatcher {
     }
   }
 
-  static FirstCommunication::Arrival arrivalOf(const NamedKernel& kernel) {
+  static FirstCommunication::Arrival arrivalOf(const DeviceKernel& kernel) {
     return {kernel.timeline->process, kernel.event->time.start, kernel.event->time.start};
   }
 
@@ -173,7 +167,7 @@ class NameMatcher {
 
 void matchByName(Trace& trace, const std::vector<DeviceTimeline>& timelines, const std::vector<ClockOffset>& clocks,
                  const FirstCommunication& first, Matches& matches) {
-  std::map<std::pair<size_t, StringId>, std::vector<NamedKernel>> byName;
+  std::map<std::pair<size_t, StringId>, std::vector<DeviceKernel>> byName;
   std::map<size_t, size_t> devices;  // by clock
   for (const DeviceTimeline& timeline : timelines) {
     const auto isOfIt = [&](const ClockOffset& clock) {
@@ -189,7 +183,7 @@ void matchByName(Trace& trace, const std::vector<DeviceTimeline>& timelines, con
     devices[clock] += communicates;
   }
   NameMatcher matcher(trace, first, matches);
-  for (auto& [key, kernels] : byName) matcher.match(std::move(kernels), devices[key.first]);
+  for (const auto& [key, kernels] : byName) matcher.match(kernels, devices[key.first]);
 }
 
 Result<Matches> findMatches(Trace& trace, const std::vector<DeviceTimeline>& timelines) {

@@ -22,8 +22,8 @@
 namespace plumb {
 namespace {
 
-enum class Level : uint8_t { Call, Range, Python };
-constexpr size_t kLevelCount = 3;
+enum class Level : uint8_t { Call, Range, Python, OsCall };
+constexpr size_t kLevelCount = 4;
 
 struct Activity {
   Interval time;
@@ -57,7 +57,7 @@ class ThreadActivities {
   [[nodiscard]] bool isKnown() const { return m_unknown.parts().empty(); }
 
   void add(const Activity& activity) {
-    if (m_detail == HostDetail::Names || activity.blocks || activity.loads) {
+    if (m_detail != HostDetail::Flags || activity.blocks || activity.loads) {
       if (m_meetsInterest(*m_interest, activity.time)) list.push_back(activity);
       return;
     }
@@ -159,9 +159,13 @@ std::optional<Interval> timeOf(const RowValues& row) {
   return Interval{TimePoint(start), isOpen ? kAllTime.end : TimePoint(start + row.integer(2))};
 }
 
-Status readRanges(Trace& trace, Activities& activities) {
+constexpr Source kOsCalls = {"os_call", Level::OsCall, false};
+
+Status readRanges(Trace& trace, Activities& activities, HostDetail detail) {
   NameTest loads(trace, isDataLoadingName);
-  for (const Source& source : kSources) {
+  std::vector<Source> sources(std::begin(kSources), std::end(kSources));
+  if (detail == HostDetail::All) sources.push_back(kOsCalls);
+  for (const Source& source : sources) {
     const Status read = scanRows(trace.database(), "thread_id, start_ns, duration_ns, name_id", source.table,
                                  [&](const RowValues& row) {
                                    ThreadActivities* thread = activities.find(row.id<ThreadId>(0));
@@ -235,7 +239,7 @@ Status readRangeFlags(Trace& trace, Activities& activities) {
 // Sweeps over one thread's activities, which nest; where a damaged trace's do not, the one that began last counts.
 class Sweep {
  public:
-  explicit Sweep(const IntervalSet& interest) : m_interest(interest.parts()) {}
+  Sweep(const IntervalSet& interest, HostDetail detail) : m_interest(interest.parts()), m_detail(detail) {}
   std::vector<HostMoment> run(std::vector<Activity> activities) {
     // Of two with the same time the first row is the outer one.
     sortRuns(activities, [](const Activity& a, const Activity& b) {
@@ -268,14 +272,18 @@ class Sweep {
     }
   }
   void emit(TimePoint to) {
-    const auto& [calls, ranges, python] = m_open;
+    const auto& [calls, ranges, python, osCalls] = m_open;
     while (m_part < m_interest.size() && m_interest[m_part].end <= m_at) ++m_part;
     const bool isOfInterest = m_part < m_interest.size() && m_interest[m_part].start < to;
-    if (isOfInterest && m_at < to && !(calls.empty() && ranges.empty() && python.empty())) {
+    const bool isRecorded = std::ranges::any_of(m_open, [](const auto& stack) { return !stack.empty(); });
+    if (isOfInterest && m_at < to && isRecorded) {
       HostMoment moment;
       moment.time = {m_at, to};
       if (!calls.empty()) moment.call = calls.front().name;
       moment.range = !ranges.empty() ? ranges.back().name : !python.empty() ? python.back().name : StringId();
+      const bool isInside = !python.empty() && !ranges.empty() && python.back().time.start > ranges.back().time.start;
+      if (isInside && m_detail == HostDetail::All) moment.function = python.back().name;
+      if (!osCalls.empty()) moment.osCall = osCalls.back().name;
       moment.isBlocked = m_blockedUntil > m_at;
       moment.isLoading = m_loadingUntil > m_at;
       moment.isRecorded = true;
@@ -286,7 +294,9 @@ class Sweep {
   void append(const HostMoment& moment) {
     if (!m_moments.empty()) {
       HostMoment& last = m_moments.back();
-      const auto what = [](const HostMoment& m) { return std::tie(m.call, m.range, m.isBlocked, m.isLoading); };
+      const auto what = [](const HostMoment& m) {
+        return std::tie(m.call, m.range, m.function, m.osCall, m.isBlocked, m.isLoading);
+      };
       if (last.time.end == moment.time.start && what(last) == what(moment)) {
         last.time.end = moment.time.end;
         return;
@@ -296,6 +306,7 @@ class Sweep {
   }
 
   const std::vector<Interval>& m_interest;
+  HostDetail m_detail;
   size_t m_part = 0;  // of the interest: the first that ends after m_at
 
   std::array<std::vector<Activity>, kLevelCount> m_open;
@@ -315,11 +326,12 @@ Result<HostActivity> HostActivity::load(Trace& trace, const Moments& interest, H
   HostActivity result;
   if (interest.empty()) return result;
   Activities activities(interest, detail);
-  const auto ranges = detail == HostDetail::Names ? readRanges : readRangeFlags;
-  if (const Status read = ranges(trace, activities); !read.ok()) return read.error();
+  const Status ranges =
+      detail == HostDetail::Flags ? readRangeFlags(trace, activities) : readRanges(trace, activities, detail);
+  if (!ranges.ok()) return ranges.error();
   if (const Status read = readCalls(trace, activities); !read.ok()) return read.error();
   for (auto& [thread, mine] : activities.threads()) {
-    if (!mine.list.empty()) result.m_moments[thread] = Sweep(mine.interest()).run(std::move(mine.list));
+    if (!mine.list.empty()) result.m_moments[thread] = Sweep(mine.interest(), detail).run(std::move(mine.list));
   }
   return result;
 }

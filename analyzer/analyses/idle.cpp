@@ -16,10 +16,6 @@
 namespace plumb {
 namespace {
 
-// From the launch call's end to the work's start; what takes longer has another cause. Idle devices of today start work
-// within 3 to 85 µs.
-constexpr Duration kLongestUsualLatency(100'000);
-
 // A gap of the whole trace, before the windows cut it.
 struct WholeGap {
   Interval time;

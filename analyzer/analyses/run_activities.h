@@ -2,6 +2,9 @@
 // The activities of a run and what they depended on, for the critical path (critical_path.h says by which rules).
 #pragma once
 #include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,9 +25,13 @@ enum class ActivityKind : uint8_t {
   Transfer  // from the last rank's arrival to the end of this rank's kernel
 };
 
+// How the other ranks' parts of a collective are known.
+enum class PeerBasis : uint8_t { None, Records, SomeRecords, Names, SomeNames };
+
 struct ActivityPlace {
   ProcessId process{};
-  ThreadId thread{};  // of host activities
+  ThreadId thread{};     // of host activities
+  Duration clockOffset;  // taken off the place's times in the graph
 };
 
 struct ActivityInfo {
@@ -37,11 +44,18 @@ struct ActivityInfo {
 };
 
 struct RunActivities {
-  ActivityGraph graph;
+  ActivityGraph graph;             // by the clock of the first process
   std::vector<ActivityInfo> info;  // by activity
   std::vector<ActivityPlace> places;
-  // Of each device in the windows: communication without compute.
+  std::unordered_map<ActivityGraph::Activity, PeerBasis> peers;  // of kernels of collectives and their transfers
+  // Of each device in the windows: communication without compute, by its own clock.
   std::vector<std::pair<ProcessId, IntervalSet>> exposed;
+  std::map<ThreadId, IntervalSet> loading;  // when threads were loading data, by their own clocks
+  std::vector<std::string> clocks;          // what is to be said of the ranks' clocks
+  [[nodiscard]] PeerBasis peersOf(ActivityGraph::Activity activity) const {
+    const auto found = peers.find(activity);
+    return found == peers.end() ? PeerBasis::None : found->second;
+  }
   [[nodiscard]] const ActivityPlace& placeOf(ActivityGraph::Activity activity) const {
     return places[info[activity].place];
   }
