@@ -19,9 +19,15 @@ bool ActivityGraph::precedes(Activity a, Activity b) const {
   return std::tuple(m_times[a].end, m_times[a].start, a) < std::tuple(m_times[b].end, m_times[b].start, b);
 }
 
-void ActivityGraph::depend(Activity activity, Activity earlier) {
+void ActivityGraph::addEdge(Activity activity, Activity earlier, Activity mark) {
   if (activity == earlier || m_times[earlier].end > m_times[activity].start || !precedes(earlier, activity)) return;
-  m_edges.push_back({activity, earlier});
+  m_edges.push_back({activity, earlier | mark});
+}
+
+void ActivityGraph::depend(Activity activity, Activity earlier) { addEdge(activity, earlier, 0); }
+
+void ActivityGraph::dependAfterLatency(Activity activity, Activity earlier) {
+  addEdge(activity, earlier, kLatencyMark);
 }
 
 void ActivityGraph::becomeArrival(Activity activity, Activity rest) {
@@ -36,19 +42,19 @@ void ActivityGraph::redirectToRests() {
     if (restOf[m_rests[i].activity] == 0) restOf[m_rests[i].activity] = i + 1;
   }
   for (size_t i = 0; i < m_edges.size(); ++i) {
-    const uint32_t place = restOf[m_edges[i].earlier];
-    if (place != 0 && i < m_rests[place - 1].edgeCount) m_edges[i].earlier = m_rests[place - 1].rest;
+    const uint32_t place = restOf[m_edges[i].earlier()];
+    if (place != 0 && i < m_rests[place - 1].edgeCount) m_edges[i].cause = m_rests[place - 1].rest;
   }
 }
 
 void ActivityGraph::finish() {
   redirectToRests();
-  std::erase_if(m_edges, [this](const Edge& edge) { return !precedes(edge.earlier, edge.activity); });
+  std::erase_if(m_edges, [this](const Edge& edge) { return !precedes(edge.earlier(), edge.activity); });
   m_firstCause.assign(size() + 1, 0);
   for (const Edge& edge : m_edges) ++m_firstCause[edge.activity];
   std::partial_sum(m_firstCause.begin(), m_firstCause.end(), m_firstCause.begin());
   m_causes.resize(m_edges.size());
-  for (const Edge& edge : m_edges) m_causes[--m_firstCause[edge.activity]] = edge.earlier;
+  for (const Edge& edge : m_edges) m_causes[--m_firstCause[edge.activity]] = edge.cause;
   m_edges = {};
   m_begin = TimePoint();
   if (!m_times.empty()) {
@@ -65,8 +71,12 @@ std::vector<ActivityGraph::PathStep> ActivityGraph::longestPath() const {
   }
   for (;;) {
     PathStep step{activity, 0, false, m_begin};
-    forEachCause(activity, [&](Activity earlier) {
-      if (!step.hasCause || precedes(step.cause, earlier)) step = {activity, earlier, true, m_times[earlier].end};
+    TimePoint ready;
+    forEachCauseWithLatency(activity, [&](Activity earlier, Duration latency) {
+      const TimePoint mine = m_times[earlier].end + latency;
+      if (step.hasCause && (mine < ready || (mine == ready && !precedes(step.cause, earlier)))) return;
+      step = {activity, earlier, true, m_times[earlier].end};
+      ready = mine;
     });
     path.push_back(step);
     if (!step.hasCause) break;
@@ -83,7 +93,9 @@ ActivitySchedule::ActivitySchedule(const ActivityGraph& graph) : m_graph(graph) 
   m_lags.reserve(graph.size());
   for (ActivityGraph::Activity i = 0; i < graph.size(); ++i) {
     TimePoint ready = graph.m_begin;
-    graph.forEachCause(i, [&](ActivityGraph::Activity cause) { ready = std::max(ready, graph.m_times[cause].end); });
+    graph.forEachCauseWithLatency(i, [&](ActivityGraph::Activity cause, Duration latency) {
+      ready = std::max(ready, graph.m_times[cause].end + latency);
+    });
     m_lags.push_back(graph.m_times[i].start - ready);
   }
 }

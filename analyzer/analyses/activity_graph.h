@@ -19,6 +19,9 @@ class ActivityGraph {
   Activity add(Interval time);
   // `activity` begins after `earlier` has finished. Left out when the recording contradicts it.
   void depend(Activity activity, Activity earlier);
+  // Likewise, and then not before the latency.
+  void dependAfterLatency(Activity activity, Activity earlier);
+  void setLatency(Duration latency) { m_latency = latency; }  // at least zero; none as long as it is not set
   // The activity ends where it starts, and `rest`, a new one, stands for its end: what depended on it depends on that.
   void becomeArrival(Activity activity, Activity rest);
   // The activity begins only where it ends: until then it waited for what it depends on.
@@ -37,7 +40,8 @@ class ActivityGraph {
   // Calls take(earlier) for all that the activity depends on.
   template <class Take>
   void forEachCause(Activity activity, Take take) const {
-    for (uint32_t at = m_firstCause[activity]; at < m_firstCause[activity + 1]; ++at) take(m_causes[at]);
+    for (uint32_t at = m_firstCause[activity]; at < m_firstCause[activity + 1]; ++at)
+      take(m_causes[at] & ~kLatencyMark);
   }
 
   // One step of the longest path: nothing on the path happened from `waitStart` to the activity's start but its lag.
@@ -47,13 +51,16 @@ class ActivityGraph {
     bool hasCause = false;  // false: it depends on nothing, and waitStart is the beginning
     TimePoint waitStart;
   };
-  // From the beginning to the activity that finishes last. The waits and durations add up to the whole time.
+  // From the beginning to the activity that finishes last, each step from what let it begin last. The waits and
+  // durations add up to the whole time.
   [[nodiscard]] std::vector<PathStep> longestPath() const;
 
  private:
   friend class ActivitySchedule;
+  static constexpr Activity kLatencyMark = Activity{1} << 31;  // on a cause: its effect begins after the latency
   struct Edge {
-    Activity activity, earlier;
+    Activity activity, cause;
+    [[nodiscard]] Activity earlier() const { return cause & ~kLatencyMark; }
   };
   struct Rest {
     Activity activity, rest;
@@ -61,6 +68,16 @@ class ActivityGraph {
   };
   [[nodiscard]] bool precedes(Activity a, Activity b) const;
   void redirectToRests();
+  void addEdge(Activity activity, Activity earlier, Activity mark);
+  // Calls take(earlier, latency) likewise. What began sooner after its cause than the latency has what is recorded.
+  template <class Take>
+  void forEachCauseWithLatency(Activity activity, Take take) const {
+    for (uint32_t at = m_firstCause[activity]; at < m_firstCause[activity + 1]; ++at) {
+      const Activity earlier = m_causes[at] & ~kLatencyMark;
+      const bool isMarked = m_causes[at] != earlier;
+      take(earlier, isMarked ? std::min(m_latency, m_times[activity].start - m_times[earlier].end) : Duration());
+    }
+  }
 
   std::vector<Interval> m_times;
   std::vector<Rest> m_rests;
@@ -68,6 +85,7 @@ class ActivityGraph {
   std::vector<Activity> m_causes;      // of each activity in turn after finish()
   std::vector<uint32_t> m_firstCause;  // index into m_causes of each activity's first, and the end
   TimePoint m_begin;
+  Duration m_latency;
 };
 
 // What a finished graph needs to say what would have been. The graph must outlive it.
@@ -81,7 +99,9 @@ class ActivitySchedule {
     TimePoint last = m_graph.m_begin;
     for (const ActivityGraph::Activity activity : m_order) {
       TimePoint ready = m_graph.m_begin;
-      m_graph.forEachCause(activity, [&](ActivityGraph::Activity cause) { ready = std::max(ready, finished[cause]); });
+      m_graph.forEachCauseWithLatency(activity, [&](ActivityGraph::Activity cause, Duration latency) {
+        ready = std::max(ready, finished[cause] + latency);
+      });
       finished[activity] = ready + m_lags[activity] + duration(activity);
       last = std::max(last, finished[activity]);
     }

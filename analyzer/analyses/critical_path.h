@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // The critical path of a run over all its ranks: the chain of work and waits that the run's end depended on, from its
 // first event to its last. Activities and what they begin after:
-//   host   each CUDA call of a thread, and the code between two calls; after what the thread did before. Calls that
-//   only ask (cudaEventQuery, cudaStreamQuery …) are none: a thread that polls does no work and does not end the run
+//   host   each CUDA call of a thread, and the code between two calls, before the first as far back as operators and
+//          data loading reach, and likewise after the last; after what the thread did before. Calls that only ask
+//          (cudaEventQuery, cudaStreamQuery …) are none: a thread that polls does no work and does not end the run
 //   wait   a blocking call, or one that returned after its copy of pageable memory had ended, returns after the work
-//   that it
-//          waits for: of a copy its own, of a wait for a stream the work
-//          of that stream that ended last before it returned, else such work of the process
-//   GPU    after the begin of the call that launched it, the work before it on its stream, and, behind a recorded wait
-//          for an event, the work of the stream where the event was recorded that was launched before that; where the
-//          record does not say which event, the work of the device that ended last before it; of a process without such
-//          records, work that was launched long before (20 us) and does not follow on its stream begins after the work
-//          of the device that ended just before it
-//   collective  its kernels begin as other work does, and finish after the last rank's kernel has begun
+//          that it waits for: of a copy its own; of a wait for an event that before its record, where it is recorded;
+//          of a wait for a stream the work of that stream that ended last before it returned, else such work of the
+//          process, and when it waits for the device that of each stream
+//   full   a launch call with kQueueCapacity launches before it in its stream's queue, at whose end the device took up
+//   queue  the oldest, returns after the work before that
+//   GPU    after the begin of the call that launched it and the latency that launching into an idle stream has at least
+//          (the 10th percentile of the run), the work of its stream that ended last before it, and, behind a recorded
+//          wait for an event, the work of the stream where the event was recorded that was launched before that; where
+//          the record does not say which event, the work of the device that ended last before it; of a process without
+//          such records, work that was launched long before (20 us) and does not follow on its stream begins after the
+//          work of the device that ended just before it
+//   ranks  kernels of a collective begin as other work does, and finish after the last rank's kernel has begun. They
+//          are one collective by its records, else by their names (named_collectives.h). Times are compared after
+//          taking off the clocks' offsets (clock_offsets.h); ranks whose clock cannot be compared with the first one's
+//          are left out
 // What the recording contradicts (a cause that ends after its effect begins) is left out.
 // How threads wait for each other is not recorded; it is inferred: what a thread with a framework's operators did after
-// a long pause (200 us without operators and CUDA calls; the longest between two calls) began after the last call of
-// another thread of the process that ended in the later half of that pause, or for the first call of a thread at any
-// time before. Other pauses count as host code of their thread, without a name where nothing was recorded around them.
+// a long pause (200 us without operators, data loading and CUDA calls; the longest between two calls) began after the
+// last call of another thread of the process that ended in the later half of that pause, or for the first call of a
+// thread at any time before. Other pauses count as host code of their thread, without a name where nothing was recorded
+// around them.
 // Each moment of the path belongs to one category; they add up to the whole time. Time from a cause's end to its
 // effect's start is host when the effect is the host's. Before GPU work it is launch until the usual latency after the
 // cause's end and the launch call's (launches.h); nothing in the recording explains what is beyond: unknown. So is what
 // was before the first event of a thread or device that the path begins with.
-// Ranks' times are compared after taking off their clocks' offsets (clock_offsets.h); those whose clock cannot be
-// compared with the first one's are left out.
 #pragma once
 #include <array>
 #include <cstdint>

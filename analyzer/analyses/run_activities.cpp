@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -108,7 +109,18 @@ class Builder {
       timeline.events = {};
     }
     m_kernels.seal();
+    setLatency();
     return Unit{};
+  }
+
+  // What work takes at least from the begin of its launch call, as idle streams show; not the very least, as the clocks
+  // of host and device are not quite the same.
+  void setLatency() {
+    if (m_latencies.empty()) return;
+    const auto low = m_latencies.begin() + static_cast<std::ptrdiff_t>(m_latencies.size() / 10);
+    std::nth_element(m_latencies.begin(), low, m_latencies.end());
+    m_run.graph.setLatency(*low);
+    m_latencies = {};
   }
 
   void addDevice(const DeviceTimeline& timeline, const ProcessWindows& window) {
@@ -123,6 +135,7 @@ class Builder {
       if (!window.gpu.contains(event.time.start)) continue;
       addEvent(timeline.process, event, place, streams[event.stream]);
     }
+    for (const auto& [stream, order] : streams) m_streamsOf[timeline.process].push_back(stream);
     m_run.exposed.emplace_back(timeline.process, intersect(subtract(IntervalSet::unionOf(std::move(communication)),
                                                                     IntervalSet::unionOf(std::move(compute))),
                                                            window.gpu));
@@ -138,10 +151,12 @@ class Builder {
     const Activity activity = m_run.graph.add(event.time);
     TimePoint launched = event.time.start;
     if (const RunHost::Launch* launch = m_host.launchOf(process, event.correlation)) {
-      m_run.graph.depend(activity, launch->code);
+      m_run.graph.dependAfterLatency(activity, launch->code);
       launched = launch->start;
     }
     const auto before = stream.lastBefore(m_run.graph, event.time.start);
+    const bool isIdle = !before || m_run.graph.time(*before).end <= launched;
+    if (isIdle && launched < event.time.start) m_latencies.push_back(event.time.start - launched);
     if (event.time.start - launched > kLate && (!before || event.time.start - m_run.graph.time(*before).end > kLate)) {
       m_late.push_back({process, {activity, launched}});
     }
@@ -296,17 +311,31 @@ class Builder {
 
   void linkReturn(const RunHost::Returned& returned) {
     const CallKey call{returned.process, returned.correlation};
-    std::optional<Activity> cause;
-    if (const Activity* own = workOf(returned.process, returned.correlation)) {
-      cause = *own;
-    } else if (const auto work = m_waitedWork.find(call); work != m_waitedWork.end()) {
-      cause = work->second;
-    } else if (const auto stream = m_waitedStream.find(call); stream != m_waitedStream.end()) {
-      cause = m_endedOnStream[stream->second].lastBy(returned.callEnd);
-    } else {
-      cause = m_endedOfProcess[returned.process].lastBy(returned.callEnd);
+    if (const Activity* own = workOf(returned.process, returned.correlation)) return dependOn(returned, *own);
+    if (const auto work = m_waitedWork.find(call); work != m_waitedWork.end()) return dependOn(returned, work->second);
+    if (const auto stream = m_waitedStream.find(call); stream != m_waitedStream.end()) {
+      return dependOn(returned, m_endedOnStream[stream->second].lastBy(returned.callEnd));
     }
-    if (cause) m_run.graph.depend(returned.activity, finishOf(*cause));
+    dependOn(returned, m_endedOfProcess[returned.process].lastBy(returned.callEnd));
+    if (!waitsForDevice(m_run.info[returned.activity].name)) return;
+    // Were others faster, it would wait for these.
+    for (const StreamId stream : m_streamsOf[returned.process]) {
+      dependOn(returned, m_endedOnStream[stream].lastBy(returned.callEnd));
+    }
+  }
+
+  void dependOn(const RunHost::Returned& returned, std::optional<Activity> work) {
+    if (work) m_run.graph.depend(returned.activity, finishOf(*work));
+  }
+
+  bool waitsForDevice(StringId name) {
+    const auto [known, isNew] = m_waitsForDevice.emplace(name, false);
+    if (isNew) {
+      const std::string_view text = m_trace.text(name);
+      known->second = text.find("DeviceSynchronize") != std::string_view::npos ||
+                      text.find("CtxSynchronize") != std::string_view::npos;
+    }
+    return known->second;
   }
 
   // What stands for the end of the work: of a collective its transfer.
@@ -327,11 +356,14 @@ class Builder {
   std::optional<RunCollectives> m_collectives;  // of several ranks or devices
   Activity m_firstWork = 0;
   std::vector<std::pair<ProcessId, Placed>> m_late;              // work that neither its launch nor its stream explains
+  std::vector<Duration> m_latencies;                             // of work launched into an idle stream
   std::vector<Correlation> m_correlations;                       // of the work, in order of its activities
   std::unordered_map<StreamId, std::vector<Placed>> m_onStream;  // by launch once a wait was met
   std::unordered_map<ProcessId, std::vector<Activity>> m_ofProcess;
   std::unordered_map<StreamId, EndedWork> m_endedOnStream;
   std::unordered_map<ProcessId, EndedWork> m_endedOfProcess;
+  std::unordered_map<ProcessId, std::vector<StreamId>> m_streamsOf;
+  std::unordered_map<StringId, bool> m_waitsForDevice;  // calls
   std::unordered_map<ProcessId, FirstByKey<Correlation, Activity>> m_byCorrelation;
   FirstByKey<KernelId, Activity> m_kernels;  // that communicate
   std::unordered_map<CallKey, StreamId, KeyHash> m_waitedStream;

@@ -235,6 +235,21 @@ TEST(CriticalPathOfOneRank, AWaitForAnEventLeadsToTheWorkItWasRecordedBehind) {
   }
 }
 
+// It returned with the last of two streams; were that one faster, the other would hold it.
+TEST(CriticalPathOfOneRank, AWaitForTheDeviceWaitsForAllItsStreams) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    launch(trace, rank.work(10'000, 200'000), rank.thread, 0, 5'000, "last");
+    launch(trace, rank.otherWork(15'000, 175'000), rank.thread, 5'000, 5'000, "nearly_last");
+    trace.addApiCall(rank.process, rank.thread, 12'000, 202'000, "cudaDeviceSynchronize", trace.newCorrelation());
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const CriticalPath path = valueOf(findCriticalPath(trace, {}, PathDetail::WhatIf)).value();
+  EXPECT_EQ(kernelOf(path, "last").savedFree, Duration(20'000));
+}
+
 // A graph's kernels overlap on the stream they are shown on; what follows waits for the last of them.
 TEST(CriticalPathOfOneRank, OverlappingWorkOfOneStreamIsWaitedForByWhatFollows) {
   const TraceFile file;
