@@ -17,6 +17,8 @@
 namespace plumb {
 namespace {
 
+constexpr int64_t kMostPositions = 65536;  // of a communicator; one that claims more is damaged: of no known size
+
 struct Communicator {
   int64_t hash = 0;
   int64_t size = 0;
@@ -32,7 +34,8 @@ class Members {
     while (rows.value().next()) {
       Statement& row = rows.value();
       Communicator& communicator = m_byId[row.integer(0)];
-      communicator = {row.integer(2), row.integer(3), {}};
+      const int64_t size = row.integer(3);
+      communicator = {row.integer(2), size <= kMostPositions ? size : 0, {}};
       if (row.integer(4) >= 0) communicator.position = row.integer(4);
       const Process* process = trace.process(row.id<ProcessId>(1));
       m_processOf[row.integer(0)] = row.id<ProcessId>(1);
@@ -57,7 +60,7 @@ class Members {
       const Process* process = trace.process(m_processOf[id]);
       if (communicator.position || !process || !process->rank || process->worldSize != communicator.size) continue;
       communicator.position = process->rank;
-      for (int64_t rank = 0; rank < communicator.size && communicator.size <= 65536; ++rank) {
+      for (int64_t rank = 0; rank < communicator.size; ++rank) {
         m_rankAt.try_emplace({communicator.hash, rank}, rank);
       }
     }
@@ -123,16 +126,17 @@ Status forEachRecord(Trace& trace, const Members& members, const std::function<v
   return row.status();
 }
 
-// The parts of an all-to-all with split sizes; none for everything else.
-std::vector<Sent> splitParts(const Record& record) {
+// What an all-to-all with split sizes sends to others; none for everything else.
+std::optional<std::vector<Sent>> splitParts(const Record& record) {
   std::vector<Sent> parts;
   const Communicator* c = record.communicator;
-  if (!c || !c->position || record.splits.empty()) return parts;
+  if (!c || !c->position || record.splits.empty()) return {};
   const std::vector<int64_t> splits = numbersIn(record.splits);
-  if (static_cast<int64_t>(splits.size()) != c->size) return parts;
+  if (static_cast<int64_t>(splits.size()) != c->size) return {};
   double sum = 0;
   for (const int64_t split : splits) sum += static_cast<double>(split);
-  for (size_t i = 0; i < splits.size() && sum > 0; ++i) {
+  if (sum <= 0) return {};
+  for (size_t i = 0; i < splits.size(); ++i) {
     if (static_cast<int64_t>(i) == *c->position || splits[i] == 0) continue;
     parts.push_back({static_cast<int64_t>(i), record.bytes * static_cast<double>(splits[i]) / sum});
   }
@@ -155,8 +159,8 @@ class Builder {
       return;
     }
     const auto targetOf = [&](int64_t position) { return m_members.rankAt(c->hash, position); };
-    if (const std::vector<Sent> parts = splitParts(record); !parts.empty()) {
-      for (const Sent& part : parts) count(record.rank, targetOf(part.target), TrafficConvention::Exact, part.bytes);
+    if (const auto parts = splitParts(record)) {
+      for (const Sent& part : *parts) count(record.rank, targetOf(part.target), TrafficConvention::Exact, part.bytes);
       return;
     }
     TrafficConvention convention = TrafficConvention::Ring;
@@ -255,14 +259,14 @@ Result<std::vector<SentBytes>> sentBytes(Trace& trace, std::optional<int64_t> ra
     double bytes = record.operation == "Send" ? record.bytes : 0;
     const Communicator* c = record.communicator;
     if (c && record.operation != "Send" && record.operation != "Recv") {
-      std::vector<Sent> parts = splitParts(record);
+      auto parts = splitParts(record);
       TrafficConvention convention = TrafficConvention::Ring;
       const bool isAlike = record.operation.starts_with("All") || record.operation == "ReduceScatter";
-      if (parts.empty() && (c->position || isAlike)) {
+      if (!parts && (c->position || isAlike)) {
         parts = sentBy(record.operation, c->position.value_or(0), c->size, record.bytes, record.root.value_or(0),
                        convention);
       }
-      for (const Sent& part : parts) bytes += part.bytes;
+      for (const Sent& part : parts.value_or(std::vector<Sent>())) bytes += part.bytes;
     }
     if (bytes > 0) result.push_back({record.process, record.time, bytes});
   });

@@ -62,32 +62,42 @@ FROM repeated GROUP BY process_id, kind IN ('call', 'range');
 
 -- The host's side of a collective that only its kernel tells of is the call that launched that; without one, the
 -- kernel's start stands for it.
+CREATE TEMP TABLE of_kernel AS SELECT id FROM collective WHERE thread_id = 0;
 CREATE TEMP TABLE launch AS
 SELECT c.id AS collective_id, min(a.id) AS api_id
-FROM collective c CROSS JOIN correlation_link l ON l.process_id = c.process_id AND l.external_id = c.external_id
+FROM of_kernel o CROSS JOIN collective c ON c.id = o.id
+     CROSS JOIN correlation_link l ON l.process_id = c.process_id AND l.external_id = c.external_id
      CROSS JOIN api_call a ON a.process_id = l.process_id AND a.correlation = l.correlation
-WHERE c.thread_id = 0 AND l.correlation <> 0 GROUP BY c.id;
+WHERE l.correlation <> 0 GROUP BY c.id;
 UPDATE collective SET start_ns = a.start_ns, duration_ns = a.duration_ns, thread_id = a.thread_id
 FROM launch h CROSS JOIN api_call a ON a.id = h.api_id WHERE h.collective_id = collective.id;
--- Where that call lies inside an operator that tells of the same collective and has no kernel yet, both are one: operators
--- without an "External id" are found by nothing else.
+-- Its operators may have told of it without an "External id" that leads to the kernel: they are those of the same number in
+-- the communicator (several where one kernel carries a group of them), else the one inside which the kernel was launched.
 CREATE TEMP TABLE unlinked AS
-SELECT c.process_id, c.thread_id, c.start_ns, c.start_ns + c.duration_ns AS end_ns, c.operation_id, c.communicator_id, c.bytes,
-       c.external_id AS link
+SELECT c.process_id, c.thread_id, c.start_ns, c.start_ns + c.duration_ns AS end_ns, c.operation_id, c.communicator_id, c.sequence,
+       c.bytes, c.external_id AS link
 FROM collective_detail d CROSS JOIN collective c ON c.id = d.collective_id
-WHERE EXISTS (SELECT 1 FROM launch) AND d.operator_id IS NOT NULL
+WHERE EXISTS (SELECT 1 FROM of_kernel) AND d.operator_id IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM correlation_link l WHERE l.process_id = c.process_id AND l.external_id = c.external_id);
-CREATE INDEX temp.unlinked_by ON unlinked(process_id, thread_id, start_ns);
+CREATE INDEX temp.unlinked_by_time ON unlinked(process_id, thread_id, start_ns);
+CREATE INDEX temp.unlinked_by_number ON unlinked(process_id, communicator_id, sequence);
 CREATE TEMP TABLE twin AS
 SELECT c.id, c.process_id, c.external_id AS link, u.link AS operator_link
+FROM of_kernel o CROSS JOIN collective c ON c.id = o.id
+     CROSS JOIN unlinked u ON u.process_id = c.process_id AND u.communicator_id = c.communicator_id AND u.sequence = c.sequence
+WHERE c.sequence >= 0 AND u.operation_id = c.operation_id;
+INSERT INTO twin
+SELECT c.id, c.process_id, c.external_id, u.link
 FROM launch h CROSS JOIN api_call a ON a.id = h.api_id CROSS JOIN collective c ON c.id = h.collective_id
      CROSS JOIN unlinked u ON u.rowid = (
        SELECT o.rowid FROM unlinked o WHERE o.process_id = a.process_id AND o.thread_id = a.thread_id AND o.start_ns <= a.start_ns
        ORDER BY o.start_ns DESC LIMIT 1)
 WHERE u.end_ns >= a.start_ns + a.duration_ns AND u.operation_id = c.operation_id AND u.communicator_id IS c.communicator_id
-  AND u.bytes = c.bytes;
-UPDATE correlation_link SET external_id = t.operator_link
-FROM twin t WHERE correlation_link.process_id = t.process_id AND correlation_link.external_id = t.link;
+  AND u.bytes = c.bytes AND c.id NOT IN (SELECT id FROM twin);
+INSERT INTO correlation_link(process_id, external_id, correlation)
+SELECT t.process_id, t.operator_link, l.correlation
+FROM twin t CROSS JOIN correlation_link l ON l.process_id = t.process_id AND l.external_id = t.link;
+DELETE FROM correlation_link WHERE (process_id, external_id) IN (SELECT process_id, link FROM twin);
 DELETE FROM collective_detail WHERE collective_id IN (SELECT id FROM twin);
 DELETE FROM collective WHERE id IN (SELECT id FROM twin);
 UPDATE collective SET thread_id = coalesce((SELECT min(id) FROM thread t WHERE t.process_id = collective.process_id), 0)

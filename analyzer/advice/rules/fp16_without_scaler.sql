@@ -11,6 +11,10 @@ told AS (
   SELECT sum(gpu_ns) AS gpu_ns, sum(iif(dtype = 'unknown', gpu_ns, NULL)) AS unknown_ns
   FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns) WHERE what = 'matrix product' GROUP BY rank, pid),
 scaled AS (SELECT DISTINCT rank, pid FROM report_precision(:rank) WHERE what IN ('loss scale', 'skipped steps')),
+scaler AS ( -- GradScaler's own operators and kernels, where its numbers were not recorded
+  SELECT process_id FROM operator WHERE name_id IN (SELECT id FROM main.string WHERE text GLOB 'aten::_amp_*')
+  UNION SELECT process_id FROM main.kernel WHERE name_id IN (
+    SELECT id FROM main.string WHERE text GLOB '*amp_update_scale*' OR text GLOB '*non_finite_check_and_unscale*')),
 trained AS (
   SELECT process_id FROM main.range WHERE name_id IN (SELECT id FROM main.string WHERE text LIKE '%backward%')
   UNION SELECT process_id FROM operator WHERE name_id IN (SELECT id FROM main.string WHERE text LIKE '%backward%')
@@ -21,6 +25,7 @@ SELECT f.rank AS rank, f.pid AS pid, printf('%d matrix products in fp16 and a ba
        NULL AS cannot_say
 FROM product f JOIN analysis_processes p ON p.pid = f.pid AND p.rank IS f.rank
 WHERE p.id IN (SELECT process_id FROM trained) AND NOT EXISTS (SELECT 1 FROM scaled s WHERE s.pid = f.pid AND s.rank IS f.rank)
+  AND p.id NOT IN (SELECT process_id FROM scaler)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'the data types of matrix products were not recorded'
 WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what = 'matrix product' AND dtype IS NOT NULL)

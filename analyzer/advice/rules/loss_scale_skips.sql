@@ -19,5 +19,7 @@ SELECT c.rank AS rank, c.pid AS pid, printf('%d of %d steps were skipped by the 
 FROM scaler c JOIN step s ON s.pid = c.pid AND s.rank IS c.rank LEFT JOIN event e ON e.pid = c.pid AND e.rank IS c.rank
 WHERE c.skipped > 0.05 * s.steps AND NOT s.is_warmup -- the first steps find the scale
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'neither a loss scale nor skipped steps were recorded'
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+       iif(EXISTS (SELECT 1 FROM operator WHERE name_id IN (SELECT id FROM main.string WHERE text GLOB 'aten::_amp_*')),
+           'a loss scaler ran, but neither its scale nor skipped steps were recorded', 'neither a loss scale nor skipped steps were recorded')
 WHERE NOT EXISTS (SELECT 1 FROM report_precision WHERE what IN ('skipped steps', 'loss scale'));

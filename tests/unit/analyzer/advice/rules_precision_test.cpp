@@ -247,6 +247,17 @@ TEST(Rules, Fp16NeedsALossScale) {
   }
 }
 
+TEST(Rules, AScalerWhoseNumbersWereNotRecordedIsOne) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    addTraining(host, "fp16", false);
+    host.launch(6 * kMs, 6 * kMs + 10 * kUs, 5 * kUs, "amp_update_scale_cuda_kernel");
+  }
+  EXPECT_FALSE(findingOf(adviceOn(file), "fp16_without_scaler"));
+}
+
 TEST(Rules, Bf16NeedsNoLossScale) {
   for (const bool isScaled : {false, true}) {
     const TraceFile file;

@@ -72,6 +72,18 @@ TEST_F(ImportTest, ACollectiveWithoutExternalIdsIsOneThroughTheCallThatLaunchesI
   EXPECT_EQ(db.number("SELECT count(*) FROM collective"), 3);
 }
 
+TEST_F(ImportTest, AKernelThatCarriesAGroupOfCollectivesBelongsToAllOfTheirOperators) {
+  const std::string said = std::string(kAllReduce) + R"(, "Seq": 7)";
+  const auto operation = [&](const char* ts, int external) {
+    return hostEvent("cpu_op", "record_param_comms", ts, "5",
+                     R"({"External id": )" + std::to_string(external) + said + "}");
+  };
+  const Database& db = imported(traceOf({operation("10", 3), operation("20", 4), ncclKernel("30", 70, 2, said)}));
+  EXPECT_EQ(db.rows(kCollectives), (Rows{{"0", "4000", "1", "7000"}, {"10000", "4000", "1", "7000"}}))
+      << "its External id is that of the operator around the group";
+  EXPECT_EQ(db.number("SELECT count(*) FROM collective"), 2);
+}
+
 TEST_F(ImportTest, AKernelThatNoOperatorClaimsIsACollectiveOfItsOwn) {
   const Database& db = imported(
       traceOf({ncclKernel("30", 70, 99), ncclKernel("40", 80, 80), ncclKernel("50", 90, 98, ""), allReduce("10", 3)}));
