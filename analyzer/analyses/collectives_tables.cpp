@@ -195,7 +195,8 @@ AnalysisRows exposedRows(Trace& trace, const Filter& filter) {
                     textCell(nameOf(one.basis)), one.kernelCount, cell(one.exposed()), cell(one.transfer),
                     cell(one.waiting), cell(one.missing), cell(one.unknown), cell(one.lateRank),
                     one.longest ? Cell(one.longest->value()) : Cell(nullptr), cell(one.where.start),
-                    cell(one.where.end), cell(one.recordingLater), cell(one.laterRecorded)});
+                    cell(one.where.end), cell(one.recordingLater), cell(one.laterRecorded), cell(one.heldUp),
+                    cell(one.launchUnknown)});
   }
   return rows;
 }
@@ -269,7 +270,7 @@ constexpr AnalysisTable kTables[] = {
      "rank INTEGER, pid INTEGER, device INTEGER, operation TEXT, basis TEXT, kernels INTEGER, exposed_ns INTEGER,"
      " transfer_ns INTEGER, waiting_ns INTEGER, missing_ns INTEGER, unknown_ns INTEGER, late_rank INTEGER,"
      " longest_kernel_id INTEGER, start_ns INTEGER, end_ns INTEGER, recording_later_ns INTEGER,"
-     " later_recorded_rank INTEGER",
+     " later_recorded_rank INTEGER, held_up_ns INTEGER, launch_unknown_ns INTEGER",
      exposedRows},
     {"analysis_clock_offsets",
      "host TEXT, reference TEXT, processes INTEGER, offset_ns INTEGER, error_ns INTEGER, instances INTEGER, basis TEXT",

@@ -12,6 +12,7 @@
 
 #include "analyzer/analyses/collectives.h"
 #include "analyzer/analyses/device_events.h"
+#include "analyzer/analyses/held_up_work.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/named_collectives.h"
 #include "analyzer/analyses/recording_start.h"
@@ -217,7 +218,8 @@ struct Piece {
 
 class DeviceSplitter {
  public:
-  DeviceSplitter(const DeviceTimeline& timeline, const Matches& matches) : m_timeline(timeline) {
+  DeviceSplitter(const DeviceTimeline& timeline, const Matches& matches, const HeldUpWork& heldUp)
+      : m_timeline(timeline), m_heldUp(heldUp) {
     for (const DeviceEvent& event : timeline.events) {
       if (event.kind == GpuEventKind::Compute) m_compute.push_back(event.time);
       if (event.kind == GpuEventKind::Communication) add(event, matches);
@@ -237,7 +239,7 @@ class DeviceSplitter {
       for (auto piece = first; piece != last; ++piece) {
         const Interval own{std::max(piece->time.start, at), piece->time.end};
         at = std::max(at, piece->time.end);
-        if (own.start < own.end) count(*piece, free.lengthWithin(own));
+        if (own.start < own.end) count(*piece, free.clipped(own));
       }
       taken = unite(taken, all);
       first = last;
@@ -274,12 +276,18 @@ class DeviceSplitter {
     return at->second;
   }
 
-  void count(const Piece& piece, Duration time) {
-    if (time.ns() <= 0) return;
+  void count(const Piece& piece, const IntervalSet& exposed) {
+    if (exposed.empty()) return;
+    const Duration time = exposed.length();
     static constexpr std::array<Duration ExposedCommunication::*, kPartCount> kTimes = {
         &ExposedCommunication::transfer, &ExposedCommunication::unknown, &ExposedCommunication::waiting,
         &ExposedCommunication::waiting, &ExposedCommunication::missing};
     m_result[piece.group].*kTimes[static_cast<size_t>(piece.part)] += time;
+    if (piece.part == Part::Transfer || piece.part == Part::Unknown) {
+      const HeldUpWork::Split split = m_heldUp.split(m_timeline, *piece.event, exposed);
+      m_result[piece.group].heldUp += split.heldUp;
+      m_result[piece.group].launchUnknown += split.launchUnknown;
+    }
     m_exposed[piece.group][piece.event] += time;
     const bool isRecording = piece.part == Part::RecordingLater;
     if (isRecording) m_result[piece.group].recordingLater += time;
@@ -315,6 +323,7 @@ class DeviceSplitter {
   }
 
   const DeviceTimeline& m_timeline;
+  const HeldUpWork& m_heldUp;
   std::vector<Interval> m_compute;
   std::vector<Piece> m_pieces;
   std::map<std::pair<std::string, MatchBasis>, size_t> m_groups;
@@ -359,10 +368,12 @@ Result<std::vector<ExposedCommunication>> findExposedCommunication(Trace& trace,
   if (std::ranges::none_of(timelines.value(), communicates)) return result;
   auto matches = findMatches(trace, timelines.value());
   if (!matches.ok()) return matches.error();
+  const auto heldUp = HeldUpWork::load(trace, timelines.value());
+  if (!heldUp.ok()) return heldUp.error();
   for (const DeviceTimeline& timeline : timelines.value()) {
     const auto mine = std::ranges::find(windows.value(), timeline.process, &ProcessWindows::process);
     if (mine == windows.value().end()) continue;
-    for (ExposedCommunication& one : DeviceSplitter(timeline, matches.value()).split(mine->gpu)) {
+    for (ExposedCommunication& one : DeviceSplitter(timeline, matches.value(), heldUp.value()).split(mine->gpu)) {
       result.push_back(std::move(one));
     }
   }

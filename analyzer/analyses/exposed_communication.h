@@ -7,6 +7,8 @@
 //   unknown    cannot be told: the collective's other ranks are not in the file
 // Where several kernels run at one moment it is transfer if one of them transfers, else unknown, waiting, missing; of
 // kernels of one kind the first to start has it. So all parts add up to the breakdown's exposed communication.
+// Beside it: what of transfer and unknown held up other work (held_up_work.h). In the rest the device would have been
+// idle without the collective, too.
 // Kernels of which there is a collective record are matched over ranks by it. When a rank's record is missing, the last
 // arrival of those in the file bounds the waiting from below and the rest is unknown. Kernels known by their names only
 // are taken for one collective when they have one name, are of different devices of one clock (clock_offsets.h), and
@@ -35,6 +37,7 @@ struct ExposedCommunication {
   int64_t kernelCount = 0;  // with exposed time
   Duration transfer, waiting, missing, unknown;
   Duration recordingLater;               // of waiting: in the first collective, for a rank whose recording began later
+  Duration heldUp, launchUnknown;        // of transfer and unknown
   std::optional<int64_t> lateRank;       // for which most of the other waiting was
   std::optional<int64_t> laterRecorded;  // the rank for which most of recordingLater was
   std::optional<KernelId> longest;       // the kernel with most exposed time; none: it is a copy

@@ -51,6 +51,44 @@ TEST(Rules, ExposedCommunication) {
   EXPECT_EQ(gainOf(advice, "small_collectives"), -1);
 }
 
+// Transfers after which the host launches the next work, before they end or just after.
+void addTransfers(TraceBuilder& trace, int64_t launchNs) {
+  const Host host{trace, OneRank(trace, 0, 2)};
+  for (int64_t i = 0; i < 10; ++i) {
+    const int64_t at = i * 1000 * kUs, end = at + 800 * kUs;
+    host.launch(at - 5 * kUs, at, 500 * kUs);
+    host.launch(at + 100 * kUs, at + 500 * kUs, 300 * kUs, "ncclDevKernel_AllReduce");
+    host.launch(end + launchNs, end + std::max<int64_t>(launchNs, 0) + 3 * kUs, 50 * kUs);
+  }
+}
+
+TEST(Rules, ATransferThatHoldsUpNothingIsNoGain) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addTransfers(trace, 2 * kUs);
+  }
+  const auto late = findingOf(adviceOn(file), "exposed_communication");
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->gain, Duration());
+  EXPECT_THAT(late->finding, HasSubstr("in 3.00 ms of it the next work had not been launched yet"));
+  EXPECT_THAT(late->arithmetic, HasSubstr("3.00 ms - 3.00 ms in which the host had not launched the next work yet"));
+  EXPECT_THAT(late->remedy, HasSubstr("Let the host launch further ahead first"));
+}
+
+TEST(Rules, ATransferThatHoldsUpQueuedWorkCostsItsTimeAndDdpIsNotToldToUseDdp) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    addTransfers(trace, -310 * kUs);
+    trace.text("DistributedDataParallel.forward");
+  }
+  const auto queued = findingOf(adviceOn(file), "exposed_communication");
+  ASSERT_TRUE(queued);
+  EXPECT_EQ(queued->gain, Duration(10 * 300 * kUs));
+  EXPECT_THAT(queued->remedy, HasSubstr("DistributedDataParallel reduces gradients per bucket"));
+}
+
 TEST(Rules, StragglersAreNotCountedAsCommunication) {
   const TraceFile file;
   {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -125,6 +126,53 @@ TEST(ExposedCommunication, OfOneRankAloneIsUnknown) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].operation, "AllGather");
   EXPECT_EQ(found[0].unknown, Duration(100));
+}
+
+// A collective from 100 to 200, and after it a kernel that the call with that time launched.
+ExposedCommunication beforeAKernelLaunched(Interval call, std::optional<Interval> wait = {}) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace, 0, 2);
+    const auto add = [&](Interval time, const char* name) {
+      const int64_t correlation = trace.newCorrelation();
+      trace.addApiCall(rank.process, rank.thread, time.start.ns(), time.length().ns(), name, correlation);
+      return correlation;
+    };
+    trace.addKernel(rank.otherWork(100'000, 100'000, add(intervalOf(80'000, 2'000), "cudaLaunchKernel")),
+                    "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+    if (wait) add(*wait, "cudaStreamSynchronize");
+    const int64_t start = std::max<int64_t>(200'000, call.end.ns() + 3'000);
+    trace.addKernel(rank.work(start, 50'000, add(call, "cudaLaunchKernel")), "gemm");
+  }
+  const auto found = exposedIn(file.path());
+  EXPECT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.at(0).unknown, Duration(100'000));
+  return found.at(0);
+}
+
+TEST(ExposedCommunication, HoldsUpOnlyWorkThatWasLaunchedAndHostsThatWait) {
+  EXPECT_EQ(beforeAKernelLaunched(intervalOf(90'000, 2'000)).heldUp, Duration(100'000)) << "in the queue all the time";
+  EXPECT_EQ(beforeAKernelLaunched(intervalOf(150'000, 10'000)).heldUp, Duration(40'000)) << "since its launch";
+  EXPECT_EQ(beforeAKernelLaunched(intervalOf(201'000, 2'000)).heldUp, Duration()) << "the host was late";
+  const auto waited = beforeAKernelLaunched(intervalOf(206'000, 2'000), intervalOf(110'000, 95'000));
+  EXPECT_EQ(waited.heldUp, Duration(90'000)) << "the host was late, because it waited for the collective";
+  const auto elsewhere = beforeAKernelLaunched(intervalOf(206'000, 2'000), intervalOf(110'000, 30'000));
+  EXPECT_EQ(elsewhere.heldUp, Duration()) << "that wait was over long before the collective was";
+}
+
+TEST(ExposedCommunication, CannotSayWhatItHeldUpWithoutLaunches) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace, 0, 2);
+    trace.addKernel(rank.work(0, 100), "ncclDevKernel_AllReduce");
+    trace.addKernel(rank.work(100, 100), "gemm");
+  }
+  const auto found = exposedIn(file.path());
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].heldUp, Duration());
+  EXPECT_EQ(found[0].launchUnknown, Duration(100));
 }
 
 // Every nanosecond is what the definition says, and all parts are the breakdown's exposed communication.
