@@ -66,6 +66,7 @@ class FindingReader {
         m_remedy(columnOf(row, "remedy")),
         m_start(columnOf(row, "start_ns")),
         m_end(columnOf(row, "end_ns")),
+        m_span(columnOf(row, "span_ns")),
         m_evidence(columnOf(row, "evidence")),
         m_range(columnOf(row, "range")),
         m_cannotSay(columnOf(row, "cannot_say")) {}
@@ -88,6 +89,8 @@ class FindingReader {
     one.arithmetic = textAt(m_row, m_arithmetic);
     const auto from = integerAt(m_row, m_start), to = integerAt(m_row, m_end);
     if (from && to && *from <= *to) one.where = Interval{TimePoint(*from), TimePoint(*to)};
+    one.span = gainAt(m_row, m_span);
+    if (one.span == Duration()) one.span.reset();
     one.evidence = commaList(textAt(m_row, m_evidence));
     one.range = textAt(m_row, m_range);
     return one;
@@ -96,7 +99,7 @@ class FindingReader {
  private:
   const RuleFile& m_rule;
   const Statement& m_row;
-  int m_finding, m_gain, m_arithmetic, m_rank, m_gainRank, m_pid, m_title, m_remedy, m_start, m_end, m_evidence,
+  int m_finding, m_gain, m_arithmetic, m_rank, m_gainRank, m_pid, m_title, m_remedy, m_start, m_end, m_span, m_evidence,
       m_range, m_cannotSay;
 };
 
@@ -359,7 +362,7 @@ Result<Advice> advise(Trace& given, const Filter& filter, const std::vector<std:
   auto inSteps = advice.steps ? breakDown(trace, within(filter, advice.steps->start, advice.steps->end)) : devices;
   if (!inSteps.ok()) return inSteps.error();
   for (Finding& one : advice.findings) {
-    one.span = spanOf(ruleTrace, one, one.isOutsideSteps ? devices.value() : inSteps.value());
+    if (!one.span) one.span = spanOf(ruleTrace, one, one.isOutsideSteps ? devices.value() : inSteps.value());
     if (!one.pid) continue;
     if (const auto twin = ruleTrace.twin(one.rank, *one.pid)) {
       one.finding += fmt::format("; id {} of the view processes", twin->value());

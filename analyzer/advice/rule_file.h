@@ -10,6 +10,7 @@
 //   gain_ns     an upper bound of what it saves    arithmetic  how that was computed
 //   rank, pid   whom it concerns                   start_ns, end_ns  where it can be seen
 //   gain_rank   whose time the gain is, where that is not the rank that it concerns: the one that waited
+//   span_ns     what the gain is a part of, where that is not the device's span (Finding::span)
 //   title, remedy  in place of the head's
 //   evidence    rows of the trace, "kernel 17, api_call 4"
 //   range       the range (NVTX, operator) of the code it is about

@@ -214,6 +214,26 @@ TEST(Rules, DataLoading) {
   EXPECT_EQ(gainOf(adviceOn(file), "data_loading"), 9 * 60 * kUs);
 }
 
+TEST(Rules, DataLoadingOfAStepIsThatBeforeItsFirstWork) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    for (int64_t i = 0; i < 4; ++i) {
+      const int64_t begin = i * 200 * kUs;
+      trace.addRange(host.rank.process, host.rank.thread, begin, 195 * kUs, "ProfilerStep#" + std::to_string(i));
+      trace.addRange(host.rank.process, host.rank.thread, begin + kUs, 60 * kUs, "enumerate(DataLoader)#__next__");
+      host.launch(begin + 62 * kUs, begin + 65 * kUs, 125 * kUs);
+    }
+  }
+  Filter filter;
+  filter.step = 2;
+  const auto finding = findingOf(adviceOn(file, filter), "data_loading");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->gain, Duration(60 * kUs));
+  EXPECT_EQ(finding->span, Duration(190 * kUs)) << "from the step's begin on the host to the end of its work";
+}
+
 // A kernel of 1 ms, and after it three calls of 500 µs that copy 1 MiB of pageable memory in 400 µs.
 void addPageableCopies(const Host& host) {
   host.launch(0, 0, kMs);
