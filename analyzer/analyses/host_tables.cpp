@@ -114,6 +114,7 @@ void appendCost(CellRow& row, const std::optional<HostWait::Cost>& cost) {
   row.push_back(cost ? cell(cost->causedIdle) : Cell(nullptr));
   row.push_back(cost ? cell(cost->exposedHost) : Cell(nullptr));
   row.push_back(cost ? cell(cost->avoidable) : Cell(nullptr));
+  row.push_back(cost ? cell(cost->refill) : Cell(nullptr));
 }
 
 template <WaitGrouping grouping>
@@ -230,7 +231,7 @@ constexpr const char* kWaitColumns =
     "rank INTEGER, pid INTEGER, tid INTEGER, api TEXT, waits_for TEXT, stream INTEGER, in_range TEXT, op TEXT, "
     "start_ns "
     "INTEGER, waits INTEGER, total_ns INTEGER, avg_ns REAL, median_ns REAL, min_ns INTEGER, max_ns INTEGER, stddev_ns "
-    "REAL, gpu_idle_ns INTEGER, exposed_host_ns INTEGER, avoidable_ns INTEGER";
+    "REAL, gpu_idle_ns INTEGER, exposed_host_ns INTEGER, avoidable_ns INTEGER, refill_ns INTEGER";
 
 constexpr const char* kCounterColumns =
     "rank INTEGER, pid INTEGER, in_range TEXT, name TEXT, samples INTEGER, min REAL, avg REAL, max REAL, first REAL,"

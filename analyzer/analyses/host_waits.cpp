@@ -13,6 +13,7 @@
 #include "analyzer/analyses/idle.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/pageable_copies.h"
+#include "analyzer/analyses/queue_refill.h"
 #include "analyzer/analyses/range_times.h"
 #include "analyzer/analyses/torch_ranges.h"
 
@@ -146,6 +147,29 @@ class WaitFinder {
       if (!wait.cost) continue;
       wait.cost->avoidable = std::min(wait.cost->causedIdle + wait.cost->exposedHost, wait.time.length());
     }
+    return measureRefill(devices.value());
+  }
+
+  // What the waits cost in later gaps than their own.
+  Status measureRefill(const std::vector<DeviceIdle>& devices) {
+    const auto launches = LaunchIndex::load(m_trace);
+    if (!launches.ok()) return launches.error();
+    for (const DeviceIdle& device : devices) {
+      std::vector<HostWait*> mine;
+      for (HostWait& wait : m_waits) {
+        if (wait.cost && wait.process == device.timeline.process) mine.push_back(&wait);
+      }
+      std::ranges::stable_sort(mine, {}, [](const HostWait* wait) { return wait->time.end; });
+      std::vector<LeadOfWait> leads;
+      for (const HostWait* wait : mine) {
+        leads.push_back({*wait->thread, wait->time, wait->time.length() - wait->cost->avoidable, {}});
+      }
+      chargeRefill(device, launches.value(), leads);
+      for (size_t i = 0; i < mine.size(); ++i) {
+        mine[i]->cost->refill += leads[i].refill;
+        mine[i]->cost->avoidable += leads[i].refill;
+      }
+    }
     return Unit{};
   }
 
@@ -235,6 +259,7 @@ Result<std::vector<WaitTotals>> totalHostWaits(Trace& trace, const Filter& filte
     if (!totals.cost) totals.cost.emplace();
     totals.cost->causedIdle += wait.cost->causedIdle;
     totals.cost->exposedHost += wait.cost->exposedHost;
+    totals.cost->refill += wait.cost->refill;
     totals.cost->avoidable += wait.cost->avoidable;
   }
   auto order = orderOfProcesses(trace);

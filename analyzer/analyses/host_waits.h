@@ -7,8 +7,10 @@
 //   exposed host  likewise idle time after the wait in the same gap, in which the thread made the next work ready:
 //   launch-bound
 //                 or unknown in report idle. A host that had run ahead would have hidden it.
-//   avoidable     what the device would at most have gained without the wait: both, but not more than the wait itself,
-//                 because the host would have been no more than that earlier
+//   refill        idle time of later gaps in which launches were late, until the host had caught up with what the wait
+//                 took from its lead (queue_refill.h)
+//   avoidable     what the device would have gained at most without the waits: all of them, but not more than the wait
+//                 itself, because the host would have been no more than that earlier
 // Gaps between work that was queued already are not a wait's doing, nor is what report idle calls launched long before.
 // An asynchronous copy of pageable memory whose call returned only after the copy had ended is a wait too. Of threads
 // that wait at once the one has the idle time that launched what ended it.
@@ -36,7 +38,7 @@ struct HostWait {
   Interval time;
   // Sums over the process's devices; none: the process has no GPU work, or the thread is not known.
   struct Cost {
-    Duration causedIdle, exposedHost, avoidable;
+    Duration causedIdle, exposedHost, refill, avoidable;
   };
   std::optional<Cost> cost;
 };

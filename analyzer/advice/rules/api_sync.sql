@@ -14,15 +14,16 @@ site AS (
          row_number() OVER (PARTITION BY rank, pid, api ORDER BY sum(avoidable_ns) DESC) AS place
   FROM wait GROUP BY rank, pid, api, in_range),
 call AS (
-  SELECT w.rank, w.pid, w.api, sum(w.waits) AS waits, sum(w.total_ns) AS total_ns, sum(w.gpu_idle_ns) AS gpu_idle_ns, sum(w.exposed_host_ns) AS exposed_host_ns,
+  SELECT w.rank, w.pid, w.api, sum(w.waits) AS waits, sum(w.total_ns) AS total_ns, sum(w.gpu_idle_ns) AS gpu_idle_ns, sum(w.exposed_host_ns) AS exposed_host_ns, sum(w.refill_ns) AS refill_ns,
          d.span_ns, min(sum(w.avoidable_ns), d.idle_ns) AS gain_ns
   FROM wait w JOIN device d ON d.pid = w.pid AND d.rank IS w.rank GROUP BY w.rank, w.pid, w.api)
 SELECT c.rank AS rank, c.pid AS pid,
-       printf('%s was called %d time%s and waited %.6f ms; it left the device idle for %.6f ms, and for %.6f ms more while the host made the next work ready%s', c.api, c.waits, iif(c.waits = 1, '', 's'),
-              c.total_ns / 1e6, c.gpu_idle_ns / 1e6, c.exposed_host_ns / 1e6, iif(s.in_range IS NULL OR s.waits = c.waits, coalesce(', in ''' || s.in_range || '''', ''),
+       printf('%s was called %d time%s and waited %.6f ms; it left the device idle for %.6f ms, and for %.6f ms more while the host made the next work ready%s%s', c.api, c.waits, iif(c.waits = 1, '', 's'),
+              c.total_ns / 1e6, c.gpu_idle_ns / 1e6, c.exposed_host_ns / 1e6, iif(c.refill_ns > 0, printf(', and for %.6f ms in later gaps until its launches were ahead again', c.refill_ns / 1e6), ''),
+              iif(s.in_range IS NULL OR s.waits = c.waits, coalesce(', in ''' || s.in_range || '''', ''),
               printf(', most of it in ''%s'': %d of them, %.6f ms', s.in_range, s.waits, s.avoidable_ns / 1e6))) AS finding,
        c.gain_ns AS gain_ns,
-       printf('of each wait the idle time that it caused and that followed it until the next work, at most the wait itself: %.6f ms', c.gain_ns / 1e6) AS arithmetic,
+       printf('of each wait the idle time that it caused, that followed it until the next work, and of later gaps until the host had caught up, at most the wait itself: %.6f ms', c.gain_ns / 1e6) AS arithmetic,
        w.start_ns AS start_ns, w.start_ns + w.total_ns AS end_ns,
        (SELECT 'api_call ' || a.id FROM analysis_processes p CROSS JOIN main.api_call a ON a.process_id = p.id WHERE p.pid = w.pid AND p.rank IS w.rank AND a.start_ns = w.start_ns LIMIT 1) AS evidence,
        s.in_range AS range, NULL AS cannot_say

@@ -11,11 +11,11 @@
 WITH waited AS (
   SELECT rank, pid, sum(max(avoidable_ns - gpu_idle_ns, 0)) AS ns FROM report_synchronizations(:rank, :step, :range, :from_ns, :to_ns, 'instance') GROUP BY rank, pid),
 late AS (
-  SELECT rank, pid, device, sum(idle_ns) AS idle_ns, max(gaps) AS gaps, sum(iif(cause = 'unknown', idle_ns, 0)) AS unrecorded_ns, sum(iif(evidence LIKE '%after a wait', idle_ns, 0)) AS after_waits_ns
+  SELECT rank, pid, device, sum(idle_ns) AS idle_ns, max(gaps) AS gaps, sum(iif(cause = 'unknown', idle_ns, 0)) AS unrecorded_ns
   FROM report_idle(:rank, :step, :range, :from_ns, :to_ns, 'cause')
   WHERE cause = 'launch_bound' OR (cause = 'unknown' AND evidence LIKE 'nothing is recorded of the launching thread%') GROUP BY rank, pid, device),
 cost AS (
-  SELECT l.*, min(l.after_waits_ns, coalesce(w.ns, 0)) AS waited_ns, l.idle_ns - min(l.after_waits_ns, coalesce(w.ns, 0)) AS gain_ns
+  SELECT l.*, min(l.idle_ns, coalesce(w.ns, 0)) AS waited_ns, l.idle_ns - min(l.idle_ns, coalesce(w.ns, 0)) AS gain_ns
   FROM late l LEFT JOIN waited w ON w.pid = l.pid AND w.rank IS l.rank),
 place AS (
   SELECT rank, pid, device, host_range, idle_ns, row_number() OVER (PARTITION BY rank, pid, device ORDER BY idle_ns DESC) AS place

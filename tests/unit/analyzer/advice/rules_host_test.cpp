@@ -200,6 +200,35 @@ TEST(Rules, ReadingTheLossInEveryStepIsFoundThoughTheDeviceIsHardlyIdle) {
   EXPECT_EQ(finding->gain, Duration(20 * 13 * kUs));  // from the copy's end to the next kernel's start
 }
 
+// Blocks whose first call uploads a value and waits until the queue is empty; the device then waits for every kernel of
+// the block but the last, a long one, which lets the host get ahead.
+TEST(Rules, AWaitThatEmptiesTheQueueCostsAllGapsUntilItIsFullAgain) {
+  constexpr int64_t kHostToDevice = 1, kPageable = 1, kDevice = 3;
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const Host host{trace, OneRank(trace)};
+    for (int64_t i = 0; i < 6; ++i) {
+      const int64_t begin = i * 1000 * kUs;
+      trace.addRange(host.rank.process, host.rank.thread, begin - 900 * kUs, 905 * kUs, "upload");
+      const int64_t copy = host.call(begin - 810 * kUs, 5 * kUs, "cudaMemcpyAsync");
+      trace.addCopy(host.rank.work(begin - 2 * kUs, 2 * kUs, copy), 8, kHostToDevice, kDevice, kPageable);
+      trace.execute("UPDATE memory_copy SET source_kind = 1, target_kind = 3");
+      host.call(begin - 800 * kUs, 802 * kUs, "cudaStreamSynchronize");
+      // 2: the end of the wait. Launched each 20 µs, and idle for 10 µs before each.
+      for (int64_t k = 0; k < 6; ++k) host.launch(begin + (12 + 20 * k) * kUs, begin + (15 + 20 * k) * kUs, 10 * kUs);
+      host.launch(begin + 123 * kUs, begin + 125 * kUs, 873 * kUs);
+    }
+  }
+  const Advice advice = adviceOn(file);
+  const auto wait = findingOf(advice, "hidden_synchronization");
+  ASSERT_TRUE(wait);
+  EXPECT_EQ(wait->gain, Duration(6 * 15 * kUs + 6 * 5 * 10 * kUs)) << "up to the first kernel, and before the others";
+  EXPECT_THAT(wait->finding, HasSubstr("300 µs in later gaps until its launches were ahead again"));
+  EXPECT_THAT(wait->remedy, HasSubstr("copy from pinned memory without waiting"));
+  EXPECT_EQ(gainOf(advice, "launch_bound"), -1) << "the waits explain it";
+}
+
 TEST(Rules, DataLoading) {
   const TraceFile file;
   {

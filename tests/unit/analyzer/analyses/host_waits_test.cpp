@@ -200,8 +200,10 @@ TEST(HostWaits, CostsAreThoseOfABruteForceAndAddUpToTheIdleCause) {
       ASSERT_TRUE(waits[i].cost);
       EXPECT_EQ(waits[i].cost->causedIdle, expected[i].causedIdle) << round << ": " << i;
       EXPECT_EQ(waits[i].cost->exposedHost, expected[i].exposedHost) << round << ": " << i;
-      EXPECT_EQ(waits[i].cost->avoidable,
+      EXPECT_EQ(waits[i].cost->avoidable - waits[i].cost->refill,
                 std::min(expected[i].causedIdle + expected[i].exposedHost, waits[i].time.length()));
+      EXPECT_GE(waits[i].cost->refill, Duration());
+      EXPECT_LE(waits[i].cost->avoidable, waits[i].time.length());
       caused += waits[i].cost->causedIdle;
     }
     for (const DeviceIdle& device : valueOf(findIdle(trace))) {
