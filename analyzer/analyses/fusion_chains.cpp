@@ -64,7 +64,7 @@ class Finder {
     return writer.written <= reader.read && writer.written * kMostTensors >= reader.read;
   }
 
-  // None: memory does not bound them, or what they write is not known.
+  // None: what they write is not known, or nothing tells that they only move memory.
   std::optional<Link> linkOf(std::span<const WorkKernel> kernels) {
     const WorkKernel &first = kernels.front(), &last = kernels.back();
     if (first.work == CollectedWork::kNoWork) return std::nullopt;
@@ -75,7 +75,8 @@ class Finder {
     const double roof = memoryRoof(work.process, first.device), seconds = work.duration.seconds();
     if (!isWhole || written <= 0 || roof <= 0 || seconds <= 0) return std::nullopt;
     const double share = work.bytes / seconds / roof;
-    if (share <= kMemoryBound || share > 1) return std::nullopt;
+    const double least = work.source == WorkSource::Declared ? kMemoryBound : 0;
+    if (share <= least || share > 1) return std::nullopt;
     return Link{first.work,      work.bytes - written,       written,  work.duration,
                 first.start,     last.start + last.duration, first.id, last.id,
                 work.kernelCount};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that memory bounds and that follow one another on a stream, each of a size to read what the one before it
-// wrote (once to four times as much): fused, what is between them stays in registers. Of works (roofline_work.h) whose
-// written bytes are known, or that were declared: then half of their bytes are taken as written, and only pairs of them
-// as fused, because a declaration does not tell what is read. Products and fused optimizers are not among them. Memory
-// bounds a kernel that attains more than 60 % of the device's memory roof (above it, what it read was in a cache).
+// Kernels that follow one another on a stream, each of a size to read what the one before it wrote (once to four times
+// as much): fused, what is between them stays in registers. Of works (roofline_work.h) whose written bytes are known:
+// these are operators that only move and transform memory (memory_operators.h), whatever part of the memory roof their
+// kernels attain up to all of it (above it, what they read was in a cache). Or of works that were declared, which
+// memory must bound (more than 60 % of the roof), because a declaration does not tell what they are: then half of their
+// bytes are taken as written, and only pairs of them as fused. Products and fused optimizers are not among them.
 // Sizes and order are all that there is to judge by: torch.profiler's traces have the shapes of tensors, but neither
 // their ids nor addresses.
 #pragma once

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Memory-bound kernels that fusion would help
--- Chains of memory-bound kernels, one after another on a stream, of which each reads once to four times as much as the one before it wrote (of declared work, which does not tell what it reads, pairs), judged by sizes and order, because recordings do not tell which tensor a kernel reads; what passes between them through memory takes more than 0.5 % of a device's span
+-- Chains of kernels of operators that only move and transform memory (elementwise, reductions, copies; of declared work those that attain 60 % of the memory roof), one after another on a stream, of which each reads once to four times as much as the one before it wrote (of declared work, which does not tell what it reads, pairs), judged by sizes and order, because recordings do not tell which tensor a kernel reads; what passes between them through memory takes more than 0.5 % of a device's span
 -- needs: device work
 -- remedy: Fuse pointwise chains and normalizations (torch.compile, Triton, apex), so that intermediate results stay in
 --   registers.
@@ -14,7 +14,7 @@ total AS (
          sum(saved_ns) AS saved_ns, group_concat(CASE WHEN place <= 3 THEN printf('%s (%d times)', iif(length(operations) > 120, substr(operations, 1, 117) || '...', operations), chains) END, '; ') AS most
   FROM chain GROUP BY rank, pid, device)
 SELECT t.rank AS rank, t.pid AS pid,
-       printf('%d chains of %d memory-bound kernels take %.6f ms; most would save: %s', t.chains, t.kernels, t.total_ns / 1e6, t.most) AS finding,
+       printf('%d chains of %d kernels that only move and transform memory take %.6f ms; most would save: %s', t.chains, t.kernels, t.total_ns / 1e6, t.most) AS finding,
        t.saved_ns AS gain_ns,
        printf('%.2f of their %.2f GiB are written by one kernel and read by the next, judged by sizes and the order on the stream (the recording does not tell which tensor is which): that share of each chain''s time, %.6f ms, if each reads what the one before it wrote', t.between_bytes / 1073741824.0,
               t.bytes / 1073741824.0, t.saved_ns / 1e6) AS arithmetic,

@@ -89,13 +89,27 @@ TEST(FusionChains, SaveAllButTheLastResult) {
   EXPECT_DOUBLE_EQ(chains[0].betweenBytes, 6 * kTensor);  // of 8
 }
 
-TEST(FusionChains, EndWhereMemoryDoesNotBoundOrNothingIsKnown) {
+TEST(FusionChains, HoldKernelsThatAreSlowerThanMemory) {
   const TraceFile file;
   {
     TraceBuilder trace(file.path());
     Operators operators(trace);
     operators.run("aten::relu", 1, 2 * kTensor, 0.8);
-    operators.run("aten::relu", 1, 2 * kTensor, 0.3);  // slower than memory
+    operators.run("aten::relu", 1, 2 * kTensor, 0.3);
+    operators.run("aten::relu", 1, 2 * kTensor, 0.8);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto chains = valueOf(findFusionChains(trace, {}));
+  ASSERT_EQ(chains.size(), 1u);
+  EXPECT_EQ(chains[0].kernelCount, 3);
+  EXPECT_EQ(chains[0].betweenBytes, 4 * kTensor) << "of 6 tensors that are read and written";
+}
+
+TEST(FusionChains, EndAtWorkFromACacheAndWhereNothingIsKnown) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    Operators operators(trace);
     operators.run("aten::relu", 1, 2 * kTensor, 0.8);
     operators.runUnknown();
     operators.run("aten::relu", 1, 2 * kTensor, 0.8);
