@@ -9,6 +9,7 @@
 #include "analyzer/analyses/fusion_chains.h"
 #include "analyzer/analyses/roofline.h"
 #include "analyzer/analyses/roofline_step.h"
+#include "analyzer/analyses/roofline_work.h"
 
 namespace plumb {
 namespace {
@@ -101,6 +102,21 @@ AnalysisRows fusionRows(Trace& trace, const Filter& filter) {
   return rows;
 }
 
+AnalysisRows roofRows(Trace& trace, const Filter& filter) {
+  const auto roofs = DeviceRoofs::load(trace);
+  if (!roofs.ok()) return roofs.error();
+  std::vector<CellRow> rows;
+  for (const Device& device : trace.devices()) {
+    const Process* process = trace.process(device.process);
+    if (!process || (filter.rank && process->rank != filter.rank)) continue;
+    for (const Roof& roof : roofs.value().of(trace, device.process, device.id)) {
+      rows.push_back({cell(process->rank), pidOf(trace, device.process), ordinalOf(trace, device.id), roof.resource,
+                      textCell(nameOf(roof.source)), roof.perSecond});
+    }
+  }
+  return rows;
+}
+
 constexpr const char* kColumns =
     "rank INTEGER, pid INTEGER, device INTEGER, name TEXT, operation TEXT, source TEXT, precision TEXT,"
     " precision_assumed INTEGER, calls INTEGER, total_ns INTEGER, flops REAL, bytes REAL, intensity REAL,"
@@ -111,6 +127,8 @@ constexpr const char* kColumns =
 constexpr AnalysisTable kTables[] = {
     {"analysis_roofline", kColumns, kernelRows},
     {"analysis_roofline_ops", kColumns, operationRows},
+    {"analysis_roofs", "rank INTEGER, pid INTEGER, device INTEGER, resource TEXT, source TEXT, per_second REAL",
+     roofRows},
     {"analysis_fusion_chains",
      "rank INTEGER, pid INTEGER, device INTEGER, operations TEXT, chains INTEGER, kernels INTEGER, total_ns INTEGER,"
      " bytes REAL, between_bytes REAL, saved_ns INTEGER, start_ns INTEGER, end_ns INTEGER, first_kernel_id INTEGER,"

@@ -5,11 +5,17 @@
 -- threshold: 10 % of the time of all matrix products
 -- remedy: Autocast to bf16 or fp16, or at least torch.set_float32_matmul_precision("high") for tf32.
 -- remedy without torch: Multiply in bf16 or fp16, or at least in tf32 (cublasSetMathMode, CUBLAS_TF32_TENSOR_OP_MATH).
-WITH roof AS (
-  SELECT process_id, max(CASE WHEN resource = 'fp32' THEN per_second END) AS fp32, max(CASE WHEN resource IN ('bf16', 'fp16', 'tf32') THEN per_second END) AS small
-  FROM main.device_roof WHERE source = 'measured' GROUP BY process_id),
+-- Measured, else of the datasheet that the device's properties or its name tell.
+WITH known AS (
+  SELECT process_id, resource, per_second, 'measured' AS source FROM main.device_roof WHERE source = 'measured'
+  UNION ALL
+  SELECT p.id, r.resource, r.per_second, r.source FROM analysis_processes p JOIN analysis_roofs r ON r.pid = p.pid AND r.rank IS p.rank
+  WHERE r.source <> 'measured' AND NOT EXISTS (SELECT 1 FROM main.device_roof m WHERE m.process_id = p.id AND m.source = 'measured' AND m.resource IN ('fp32', 'tf32', 'fp16', 'bf16'))),
+roof AS (
+  SELECT process_id, max(CASE WHEN resource = 'fp32' THEN per_second END) AS fp32, max(CASE WHEN resource IN ('bf16', 'fp16', 'tf32') THEN per_second END) AS small, max(source) AS source
+  FROM known GROUP BY process_id),
 owner AS (
-  SELECT p.pid AS pid, p.rank AS rank, max(d.kind = 'gpu' AND d.compute_major >= 7) AS has_tensor_cores, max(d.kind = 'gpu' AND d.compute_major = 7) AS has_fp16_only, r.fp32 AS fp32, r.small AS small
+  SELECT p.pid AS pid, p.rank AS rank, max(d.kind = 'gpu' AND d.compute_major >= 7) AS has_tensor_cores, max(d.kind = 'gpu' AND d.compute_major = 7) AS has_fp16_only, r.fp32 AS fp32, r.small AS small, r.source AS source
   FROM analysis_processes p CROSS JOIN main.device d ON d.process_id = p.id LEFT JOIN roof r ON r.process_id = p.id GROUP BY p.id),
 product AS (
   SELECT rank, pid, count, gpu_ns, gpu_pct, start_ns, end_ns, evidence
@@ -22,9 +28,9 @@ told AS (
   FROM analysis_precision(:rank, :step, :range, :from_ns, :to_ns) WHERE what = 'matrix product' GROUP BY rank, pid)
 SELECT f.rank AS rank, f.pid AS pid,
        printf('%d matrix products in fp32 take %.6f ms, %.1f %% of the matrix time', f.count, f.gpu_ns / 1e6, f.gpu_pct) AS finding,
-       CAST(f.gpu_ns * iif(p.fp32 > 0 AND p.small > 0, 1 - p.fp32 / p.small, 1) AS INTEGER) AS gain_ns,
-       iif(p.fp32 > 0 AND p.small > 0, printf('%.6f ms x (1 - %.3g / %.3g): the measured FLOP/s in fp32 and in the fastest smaller format', f.gpu_ns / 1e6, p.fp32, p.small),
-           printf('less than all of their %.6f ms; how much less cannot be said, because the device''s FLOP/s were not measured: with 16-bit operands about half where memory bounds them, more where arithmetic does', f.gpu_ns / 1e6)) AS arithmetic,
+       CASE WHEN p.fp32 > 0 AND p.small > 0 THEN CAST(f.gpu_ns * (1 - p.fp32 / p.small) AS INTEGER) END AS gain_ns,
+       iif(p.fp32 > 0 AND p.small > 0, printf('%.6f ms x (1 - %.3g / %.3g): the %s FLOP/s in fp32 and in the fastest smaller format; a product that memory bounds gains at most half of its time', f.gpu_ns / 1e6, p.fp32, p.small, p.source),
+           printf('cannot say how much of their %.6f ms, because the device''s FLOP/s in fp32 and in smaller formats are not known (`plumb calibrate` measures them): about half where memory bounds the products, more where arithmetic does', f.gpu_ns / 1e6)) AS arithmetic,
        f.start_ns AS start_ns, f.end_ns AS end_ns, f.evidence AS evidence,
        iif(p.has_fp16_only, 'Autocast to fp16 with a loss scale (torch.amp.GradScaler): the matrix units of this device know neither bf16 nor tf32.', NULL) AS remedy,
        NULL AS cannot_say
