@@ -53,7 +53,7 @@ std::string_view remedyFor(const RooflinePoint& point) {
       return "lower the precision, keep dimensions multiples of 64 or 128, use a bigger GPU";
     case Verdict::LatencyBound:
       return point.isShortOrSmall ? "enlarge the batch, use CUDA graphs, launch fewer kernels"
-                                  : "see with ncu what holds it back";
+                                  : "see with ncu (of AMD's GPUs rocprof) what holds it back";
     case Verdict::AboveRoof:
       return "check the FLOPs, bytes and roof: no kernel is faster than its device";
     default:

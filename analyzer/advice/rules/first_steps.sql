@@ -2,8 +2,8 @@
 -- First steps counted as steady state
 -- Warm-up steps (contexts, library loading, autotuning, allocator growth) of the whole run that a mean over all steps would include, and that raise it by more than 5 %
 -- threshold: 5 % of the mean
--- remedy: Leave them out of every mean: the medians here do. Shorten them with CUDA_MODULE_LOADING=LAZY, saved autotuning
---   results and a compile cache.
+-- remedy: Leave them out of every mean: the medians here do. Shorten them with saved autotuning
+--   results and a compile cache, and, before CUDA 12, where it is not the default yet, with CUDA_MODULE_LOADING=LAZY.
 WITH steps AS (
   SELECT rank, pid, sum(warmup) AS warm, count(*) AS steps, sum(coalesce(span_ns, host_ns)) AS all_ns, median(CASE WHEN warmup = 0 THEN coalesce(span_ns, host_ns) END) AS median_ns,
          sum(CASE WHEN warmup = 1 THEN coalesce(span_ns, host_ns) END) AS warm_ns, min(CASE WHEN warmup = 1 THEN start_ns END) AS start_ns,

@@ -282,7 +282,7 @@ TEST_F(Roofline, ALatencyBoundVerdictSaysWhatShowsTheLatency) {
   constexpr const char* kLaunchLess = "enlarge the batch, use CUDA graphs, launch fewer kernels";
   EXPECT_EQ(remedyFor(points["short"]), kLaunchLess);
   EXPECT_EQ(remedyFor(points["narrow"]), kLaunchLess);
-  EXPECT_EQ(remedyFor(points["long"]), "see with ncu what holds it back");
+  EXPECT_EQ(remedyFor(points["long"]), "see with ncu (of AMD's GPUs rocprof) what holds it back");
 }
 
 TEST_F(Roofline, CommunicationIsNotListed) {
