@@ -34,6 +34,9 @@ Result<std::vector<OpenCollective>> openInDumps(Trace& trace, const StuckAnalysi
   for (size_t i = 0; i < analysis.collectives.size(); ++i) {
     const StuckCollective& stuck = analysis.collectives[i];
     stuckAt.try_emplace({stuck.communicatorHash, stuck.sequence, stuck.operation}, i);
+    for (const auto& [rank, entry] : stuck.entries) {
+      stuckAt.try_emplace({stuck.communicatorHash, entry.sequence, entry.operation}, i);
+    }
     stuckGroups.insert(stuck.communicatorHash);
   }
   auto rows = trace.query(

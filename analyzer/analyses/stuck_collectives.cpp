@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -38,6 +37,8 @@ struct RankView {
 
 struct Group {
   std::string name, description;
+  // The first entry of each rank that is not complete.
+  std::map<int64_t, std::pair<CollectiveId, StuckEntry>> firstOpen;
   std::vector<int64_t> members;  // ranks of the run
   std::map<int64_t, RankView> ranks;
   // Sends by (from, to) as positions in the group, and the receives that wait for them.
@@ -104,10 +105,20 @@ std::optional<std::pair<int64_t, int64_t>> endsOf(std::string_view name, bool& i
   return isSend ? std::pair(a, b) : std::pair(b, a);
 }
 
+StuckEntry entryOf(Trace& trace, const Call& call, int64_t sequence) {
+  return {std::string(trace.text(call.name)), sequence, call.time};
+}
+
+// Entries have ids in the order of their dump; some have no time.
+void keepIfFirst(Group& group, int64_t rank, CollectiveId id, StuckEntry entry) {
+  const auto [first, isNew] = group.firstOpen.try_emplace(rank, id, entry);
+  if (!isNew && id < first->second.first) first->second = {id, std::move(entry)};
+}
+
 Status loadCalls(Trace& trace, Groups& groups, bool& hasStates) {
   auto calls = trace.query(
       "SELECT c.process_id, m.hash, c.sequence, s.p2p_sequence, s.state, s.name_id, s.input_sizes_id, c.datatype_id,"
-      " k.name_id, c.start_ns FROM collective_state s JOIN collective c ON c.id = s.collective_id"
+      " k.name_id, c.start_ns, c.id FROM collective_state s JOIN collective c ON c.id = s.collective_id"
       " JOIN communicator m ON m.id = c.communicator_id LEFT JOIN stack k ON k.id = s.stack_id");
   if (!calls.ok()) return calls.error();
   while (calls.value().next()) {
@@ -124,6 +135,9 @@ Status loadCalls(Trace& trace, Groups& groups, bool& hasStates) {
     call.hasPlace = !row.isNull(8);
     if (call.hasPlace) call.place = row.id<StringId>(8);
     call.time = row.time(9);
+    if (!call.isComplete)
+      keepIfFirst(group->second, *process->rank, row.id<CollectiveId>(10),
+                  entryOf(trace, call, row.integer(row.isNull(3) ? 2 : 3)));
     if (row.isNull(3)) {
       group->second.ranks[*process->rank].calls.insert_or_assign(row.integer(2), call);
       continue;
@@ -258,6 +272,7 @@ StuckCollective describe(Trace& trace, int64_t hash, const Group& group, int64_t
   for (const auto& [rank, view] : group.ranks) {
     const auto call = view.calls.find(sequence);
     if (call == view.calls.end()) continue;
+    stuck.entries.emplace(rank, entryOf(trace, call->second, sequence));
     if (!call->second.isComplete && (!stuck.since || call->second.time < *stuck.since)) stuck.since = call->second.time;
     if (isDescribed) continue;
     isDescribed = true;
@@ -289,6 +304,10 @@ void findInCollectives(Trace& trace, int64_t hash, const Group& group, std::vect
   }
 }
 
+const Transfer& firstOf(const std::vector<Transfer>& transfers) {
+  return *std::ranges::min_element(transfers, {}, &Transfer::sequence);
+}
+
 void findInTransfers(Trace& trace, int64_t hash, const Group& group, std::vector<StuckCollective>& found) {
   std::set<std::pair<int64_t, int64_t>> pairs;
   for (const auto& [ends, transfers] : group.sends) pairs.insert(ends);
@@ -296,9 +315,7 @@ void findInTransfers(Trace& trace, int64_t hash, const Group& group, std::vector
   for (const auto& ends : pairs) {
     const auto send = group.sends.find(ends), receive = group.receives.find(ends);
     const bool isSent = send != group.sends.end(), isReceived = receive != group.receives.end();
-    const auto& transfers = isSent ? send->second : receive->second;
-    const Transfer& first = *std::min_element(transfers.begin(), transfers.end(),
-                                              [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+    const Transfer& first = firstOf(isSent ? send->second : receive->second);
     StuckCollective stuck;
     stuck.communicatorHash = hash;
     stuck.group = group.name;
@@ -311,8 +328,11 @@ void findInTransfers(Trace& trace, int64_t hash, const Group& group, std::vector
     stuck.since = first.call.time;
     stuck.ranks = group.members;
     stuck.waiting.push_back(first.rank);
+    stuck.entries.emplace(first.rank, entryOf(trace, first.call, first.sequence));
     if (isSent && isReceived) {
-      stuck.waiting.push_back(receive->second.front().rank);
+      const Transfer& other = firstOf(receive->second);
+      stuck.waiting.push_back(other.rank);
+      stuck.entries.emplace(other.rank, entryOf(trace, other.call, other.sequence));
       stuck.kind = StuckKind::Waiting;
       stuck.reason =
           "both ends called it and neither completed it: it waits for work queued before it, or for the network";
@@ -373,8 +393,8 @@ std::string rankList(const std::vector<int64_t>& ranks) {
   return text;
 }
 
-std::string groupText(const StuckAnalysis& analysis, const StuckCollective& stuck) {
-  return analysis.hasStates ? "process group " + stuck.group : stuck.group;
+std::string groupText(const StuckAnalysis& analysis, const std::string& group) {
+  return analysis.hasStates ? "process group " + group : group;
 }
 
 std::string hangSentence(const StuckAnalysis& analysis, const std::string& since) {
@@ -386,7 +406,7 @@ std::string hangSentence(const StuckAnalysis& analysis, const std::string& since
   std::string text =
       fmt::format("{} {} {} of {}{}: {}.",
                   first.missing.empty() ? "Collectives have not ended, the first of them" : "The run hangs in",
-                  first.operation, first.sequence, groupText(analysis, first),
+                  first.operation, first.sequence, groupText(analysis, first.group),
                   since.empty() ? "" : fmt::format(", since {} after the start of the recording", since), first.reason);
   std::vector<int64_t> ranks;
   for (const StuckAnalysis::Suspect& suspect : analysis.suspects) ranks.push_back(suspect.rank);
@@ -410,8 +430,15 @@ Result<StuckAnalysis> analyzeStuckCollectives(Trace& trace) {
     countSuspects(result);
     return result;
   }
+  std::map<int64_t, CollectiveId> firstIds;
   for (auto& [hash, group] : groups) {
     completeViews(group);
+    for (auto& [rank, open] : group.firstOpen) {
+      const auto [id, isNew] = firstIds.try_emplace(rank, open.first);
+      if (!isNew && id->second < open.first) continue;
+      id->second = open.first;
+      result.firstOpen[rank] = {std::move(open.second), group.name};
+    }
     findInCollectives(trace, hash, group, result.collectives);
     findInTransfers(trace, hash, group, result.collectives);
   }

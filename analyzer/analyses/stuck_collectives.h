@@ -8,6 +8,7 @@
 //   waiting: all ranks called it and none completed it; it waits for what is queued before it, or for the network.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,13 @@ struct StuckMember {
   std::string doing;               // of the missing: what its thread did meanwhile, "" when nothing is known
 };
 
+// What a rank's own dump calls its part: sends and receives are numbered by each rank, and ranks may call differently.
+struct StuckEntry {
+  std::string operation;
+  int64_t sequence = 0;
+  std::optional<TimePoint> called;
+};
+
 struct StuckCollective {
   StuckKind kind = StuckKind::CannotSay;
   int64_t communicatorHash = 0;
@@ -41,12 +49,13 @@ struct StuckCollective {
   std::vector<int64_t> missing;  // who keeps the others waiting; empty when that cannot be said
   std::vector<int64_t> waiting;  // called it and have not completed it, without the missing
   std::vector<int64_t> completed;
-  std::vector<int64_t> unknown;      // of whom nothing is in the file
-  std::optional<TimePoint> since;    // when the first of those that have not completed it called it
-  std::string place;                 // where it was called: 'file.py:12 function' or a range, "" when not recorded
-  std::string reason;                // a sentence
-  std::vector<StuckMember> members;  // of a recording
-  std::optional<Duration> waited;    // the longest of the members'
+  std::vector<int64_t> unknown;           // of whom nothing is in the file
+  std::optional<TimePoint> since;         // when the first of those that have not completed it called it
+  std::string place;                      // where it was called: 'file.py:12 function' or a range, "" when not recorded
+  std::string reason;                     // a sentence
+  std::vector<StuckMember> members;       // of a recording
+  std::map<int64_t, StuckEntry> entries;  // of dumps: by rank, of those whose entry is in the file
+  std::optional<Duration> waited;         // the longest of the members'
 };
 
 struct StuckAnalysis {
@@ -59,6 +68,12 @@ struct StuckAnalysis {
     int64_t groups = 0;
   };
   std::vector<Suspect> suspects;
+  // Of dumps, by rank: the first entry that the rank has called and not completed.
+  struct OpenEntry {
+    StuckEntry entry;
+    std::string group;  // as the framework calls the process group
+  };
+  std::map<int64_t, OpenEntry> firstOpen;
 };
 
 [[nodiscard]] Result<StuckAnalysis> analyzeStuckCollectives(Trace& trace);
@@ -69,7 +84,7 @@ struct StuckAnalysis {
 [[nodiscard]] std::string hangSentence(const StuckAnalysis& analysis, const std::string& since);
 
 // "world", of dumps "process group 41".
-[[nodiscard]] std::string groupText(const StuckAnalysis& analysis, const StuckCollective& stuck);
+[[nodiscard]] std::string groupText(const StuckAnalysis& analysis, const std::string& group);
 
 // "3 5-7 9"
 [[nodiscard]] std::string rankList(const std::vector<int64_t>& ranks);

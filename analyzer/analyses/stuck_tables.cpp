@@ -58,12 +58,15 @@ AnalysisRows memberRows(Trace& trace, const Filter& filter) {
     ++place;
     const auto add = [&](int64_t rank, const char* part, const StuckMember* member) {
       if (filter.rank && *filter.rank != rank) return;
-      if (member && member->called && !kept.value().keepsOnHost(member->process, *member->called)) return;
-      rows.push_back({textCell(nameOf(stuck.kind)), textCell(stuck.group), textCell(stuck.operation), stuck.sequence,
+      const auto own = stuck.entries.find(rank);
+      const StuckEntry entry =
+          own == stuck.entries.end() ? StuckEntry{stuck.operation, stuck.sequence, {}} : own->second;
+      const std::optional<TimePoint> called = member ? member->called : entry.called;
+      if (member && called && !kept.value().keepsOnHost(member->process, *called)) return;
+      rows.push_back({textCell(nameOf(stuck.kind)), textCell(stuck.group), textCell(entry.operation), entry.sequence,
                       rank, member ? pidOf(trace, member->process) : Cell(nullptr), textCell(part),
                       member && member->call ? Cell(member->call->value()) : Cell(nullptr),
-                      member && member->called ? cell(*member->called) : Cell(nullptr),
-                      member ? cell(member->waited) : Cell(nullptr),
+                      called ? cell(*called) : Cell(nullptr), member ? cell(member->waited) : Cell(nullptr),
                       member && !member->doing.empty() ? textCell(member->doing) : Cell(nullptr), place});
     };
     for (const StuckMember& member : stuck.members) {

@@ -4,27 +4,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace plumb {
 namespace {
 
-bool has(const std::vector<int64_t>& ranks, int64_t rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
-
 // What the rank was seen doing, else the first collective that it has called and not completed; "" when neither is
 // known.
 std::string doingOf(const StuckAnalysis& analysis, int64_t rank) {
-  const StuckCollective* first = nullptr;
   for (const StuckCollective& stuck : analysis.collectives) {
     for (const StuckMember& member : stuck.members) {
       if (member.isMissing && member.rank == rank && !member.doing.empty()) return member.doing;
     }
-    const bool isIn = has(stuck.waiting, rank) || (stuck.kind == StuckKind::HeldBack && has(stuck.missing, rank));
-    if (isIn && (!first || (stuck.since && first->since && *stuck.since < *first->since))) first = &stuck;
   }
-  if (!first) return {};
-  return fmt::format("it is itself in {} {} of {}, called and not completed", first->operation, first->sequence,
-                     groupText(analysis, *first));
+  const auto open = analysis.firstOpen.find(rank);
+  if (open == analysis.firstOpen.end()) return {};
+  const auto& [entry, group] = open->second;
+  return fmt::format("the first that it has itself called and not completed is {} {} of {}", entry.operation,
+                     entry.sequence, groupText(analysis, group));
 }
 
 }  // namespace

@@ -7,8 +7,9 @@
 
 namespace plumb {
 
-// "Look first at rank 12: 5 process groups wait for it; it is itself in nccl:all_to_all 20530 of process group 74,
-// called and not completed." "" when there is nothing to add to hangSentence: at most one collective is stuck.
+// "Look first at rank 12: 5 process groups wait for it; the first that it has itself called and not completed is
+// nccl:all_to_all 20530 of process group 74." "" when there is nothing to add to hangSentence: at most one collective
+// is stuck.
 [[nodiscard]] std::string suspectSentences(const StuckAnalysis& analysis);
 
 }  // namespace plumb

@@ -7,8 +7,8 @@
 -- rank: by rank: of whom the row is
 -- part: by rank: missing, waiting or completed
 -- description: by collective: what the program uses the group for
--- operation: the framework's name; of a recording NCCL's
--- sequence: number of the collective in its group, the same on every rank; of a send or receive the rank's own count
+-- operation: the framework's name, of a send or receive as the sender calls it; by rank as the rank calls it; of a recording NCCL's
+-- sequence: number of the collective in its group, the same on every rank; of a send or receive the sender's own count, by rank the rank's
 -- sizes: by collective: of the input, on the lowest rank that called it; of a recording the number of elements
 -- datatype: by collective: NCCL's name
 -- missing_ranks: by collective: ranks of the run that keep the others waiting; empty when that cannot be said

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analyzer/analyses/stuck_collectives.h"
+#include "analyzer/analyses/stuck_words.h"
 #include "analyzer/trace/trace.h"
 #include "tests/unit/analyzer/import/pickle_writer.h"
 #include "tests/unit/analyzer/import/support.h"
@@ -14,9 +15,11 @@
 namespace plumb::test {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<Database::Row>;
 
@@ -181,6 +184,22 @@ TEST_F(FlightRecorderTest, SendsAreMatchedWithTheirReceives) {
   EXPECT_EQ(stuck.collectives[1].operation, "nccl:recv 0<-1");
   EXPECT_EQ(stuck.collectives[1].kind, StuckKind::CannotSay);
   EXPECT_THAT(stuck.collectives[1].unknown, ElementsAre(1));
+  const auto& entries = stuck.collectives[0].entries;
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries.at(0).operation + " " + std::to_string(entries.at(0).sequence), "nccl:send 0->1 3");
+  EXPECT_EQ(entries.at(1).operation + " " + std::to_string(entries.at(1).sequence), "nccl:recv 1<-0 8");
+}
+
+TEST_F(FlightRecorderTest, OfARankIsSaidWhatItCalledFirstItself) {
+  const auto stuck = stuckIn({dump(Json::array({transfer("nccl:send 0->1", 3)}), 3, 2),
+                              dump(Json::array({entry(6, "nccl:all_reduce", "scheduled", 10),
+                                                transfer("nccl:recv 1<-0", 8), transfer("nccl:recv 1<-0", 9)}),
+                                   8, 5)});
+  ASSERT_TRUE(stuck.firstOpen.contains(1));
+  EXPECT_EQ(stuck.firstOpen.at(1).entry.operation, "nccl:all_reduce");
+  EXPECT_EQ(stuck.firstOpen.at(1).entry.sequence, 6);
+  EXPECT_EQ(stuck.firstOpen.at(1).group, "7");
+  EXPECT_EQ(stuck.firstOpen.at(0).entry.operation, "nccl:send 0->1");
 }
 
 TEST_F(FlightRecorderTest, AHealthyRunHasNothingStuck) {
@@ -327,6 +346,11 @@ TEST_F(FlightRecorderTest, RealDumpsOfAnInjectedFaultNameItsRanks) {
   EXPECT_EQ(missingIn("74", StuckKind::NeverCalled), "nccl:all_to_all 12");
   ASSERT_EQ(stuck.value().suspects.size(), 2u);
   EXPECT_EQ(stuck.value().suspects[0].rank + stuck.value().suspects[1].rank, 12 + 14);
+  // What these two ranks sent and received later has other numbers on the other end.
+  EXPECT_THAT(suspectSentences(stuck.value()),
+              AllOf(HasSubstr("rank 12: 5 process groups wait for it; the first that it has itself called and not "
+                              "completed is nccl:_all_gather_base 42806 of process group 41."),
+                    HasSubstr("nccl:_all_gather_base 42806 of process group 42."), Not(HasSubstr("nccl:send"))));
 }
 
 }  // namespace
