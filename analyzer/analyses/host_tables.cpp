@@ -60,9 +60,11 @@ AnalysisRows operatorRows(Trace& trace, const Filter& filter) {
   std::vector<CellRow> rows;
   for (OperatorTotals& totals : operators.value()) {
     const SampleStatistics cpu = totals.cpu.statistics();
+    const bool isCalled = cpu.count > 0;
     rows.push_back({rankOf(trace, totals.process), pidOf(trace, totals.process), textCell(totals.name),
                     totals.shape.empty() ? Cell(nullptr) : Cell(totals.shape), textCell(totals.source), cpu.count,
-                    cell(totals.cpuSelf), cpu.total, cpu.mean, cell(totals.gpuSelf), cell(totals.gpuTotal),
+                    isCalled ? cell(totals.cpuSelf) : Cell(nullptr), isCalled ? Cell(cpu.total) : Cell(nullptr),
+                    isCalled ? Cell(cpu.mean) : Cell(nullptr), cell(totals.gpuSelf), cell(totals.gpuTotal),
                     totals.gpuEventCount});
   }
   return rows;
@@ -241,6 +243,7 @@ constexpr AnalysisTable kTables[] = {
     {"analysis_ranges", kRangeColumns, rangeRows<RangeGrouping::Name>},
     {"analysis_ranges_by_path", kRangeColumns, rangeRows<RangeGrouping::Path>},
     {"analysis_ranges_by_instance", kRangeColumns, rangeRows<RangeGrouping::Instance>},
+    {"analysis_ranges_own_thread", kRangeColumns, rangeRows<RangeGrouping::OwnThread>},
     {"analysis_ranges_all_threads", kRangeColumns, rangeRows<RangeGrouping::AllThreads>},
     {"analysis_ops", kOperatorColumns, operatorRows<OperatorGrouping::Name>},
     {"analysis_ops_by_shape", kOperatorColumns, operatorRows<OperatorGrouping::Shape>},

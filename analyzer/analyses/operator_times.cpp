@@ -7,6 +7,7 @@
 #include <climits>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -269,11 +270,20 @@ Result<std::vector<OperatorTotals>> totalOperators(Trace& trace, const Filter& f
   auto hostCalls = index.findsByCall() ? HostCallIndex::load(trace) : Result<HostCallIndex>(HostCallIndex());
   if (!hostCalls.ok()) return hostCalls.error();
   std::vector<GpuTime> times(index.calls().size());
+  std::map<ProcessId, GpuTime> withoutOperator;
   const Status read = forEachLaunchedWork(trace, classifier.value(), hostCalls.value(), [&](const LaunchedWork& work) {
     if (const auto found = index.find(work)) {
       times[*found].self += work.time.length();
       ++times[*found].count;
+      return;
     }
+    const auto& filtered = kept.value();
+    if (!(work.call ? filtered.keepsOnHost(work.process, work.call->time.start)
+                    : filtered.keepsOnGpu(work.process, work.time.start)))
+      return;
+    GpuTime& rest = withoutOperator[work.process];
+    rest.self += work.time.length();
+    ++rest.count;
   });
   if (!read.ok()) return read.error();
   sumUp(index.calls(), times);
@@ -314,6 +324,18 @@ Result<std::vector<OperatorTotals>> totalOperators(Trace& trace, const Filter& f
     totals.gpuSelf += times[i].self;
     totals.gpuTotal += times[i].total;
     totals.gpuEventCount += times[i].count;
+  }
+  std::set<ProcessId> withOperators;
+  for (const OperatorTotals& totals : result) withOperators.insert(totals.process);
+  for (const ProcessId process : withOperators) {
+    const auto rest = withoutOperator.find(process);
+    if (rest == withoutOperator.end()) continue;
+    OperatorTotals& totals = result.emplace_back();
+    totals.process = process;
+    totals.source = kNoOperator;
+    totals.name = kNoOperatorName;
+    totals.gpuSelf = totals.gpuTotal = rest->second.self;
+    totals.gpuEventCount = rest->second.count;
   }
   auto order = orderOfProcesses(trace);
   std::ranges::stable_sort(result, [&](const OperatorTotals& a, const OperatorTotals& b) {

@@ -78,9 +78,13 @@ class OperatorIndex {
 
 enum class OperatorGrouping : uint8_t { Name, Shape };
 
+// What stands for the GPU work of a process that no operator launched, as the kernels of a graph: it has no calls.
+inline constexpr const char* kNoOperator = "none";
+inline constexpr const char* kNoOperatorName = "(no operator)";
+
 struct OperatorTotals {
   ProcessId process;
-  const char* source = "";  // "framework", "library", "range"
+  const char* source = "";  // "framework", "library", "range", kNoOperator
   std::string name;
   std::string shape;  // Shape: of the operands; "": not known
   Sample cpu;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/analyses/autograd_threads.h"
 #include "analyzer/analyses/launched_work.h"
 #include "analyzer/analyses/torch_ranges.h"
 #include "analyzer/analyses/windows.h"
@@ -50,11 +51,15 @@ class RangeTotaller {
     if (!classifier.ok()) return classifier.error();
     auto calls = HostCallIndex::load(m_trace);
     if (!calls.ok()) return calls.error();
-    return forEachLaunchedWork(m_trace, classifier.value(), calls.value(), [&](const LaunchedWork& work) {
+    LaunchCounts launches;
+    const Status read = forEachLaunchedWork(m_trace, classifier.value(), calls.value(), [&](const LaunchedWork& work) {
       if (!work.call) return;
       m_work.push_back({work.call->thread.value(), work.call->time, work.time});
       if (m_grouping == RangeGrouping::AllThreads) m_process.push_back(work.process);
+      ++launches[work.process][work.call->thread];
     });
+    if (!read.ok() || m_grouping == RangeGrouping::AllThreads || m_grouping == RangeGrouping::OwnThread) return read;
+    return handOverBackwardWork(launches);
   }
 
   std::vector<RangeTotals> total(const EventFilter& filter) {
@@ -79,6 +84,36 @@ class RangeTotaller {
   }
 
  private:
+  using LaunchCounts = std::unordered_map<ProcessId, std::map<ThreadId, int64_t>>;
+
+  // What autograd's threads launched once more, as work of the thread that waits for them.
+  Status handOverBackwardWork(const LaunchCounts& launches) {
+    const bool haveOthers =
+        std::ranges::any_of(launches, [](const auto& process) { return process.second.size() > 1; });
+    if (!haveOthers) return Unit{};
+    const auto autograd = findAutogradThreads(m_trace);
+    if (!autograd.ok()) return autograd.error();
+    std::unordered_map<int64_t, int64_t> waits;  // by autograd's thread: who waits for it
+    for (const auto& [process, threads] : launches) {
+      std::optional<ThreadId> most;
+      for (const auto& [thread, count] : threads) {
+        if (autograd.value().contains(thread)) continue;
+        if (!most || count > threads.at(*most)) most = thread;
+      }
+      if (!most) continue;
+      for (const auto& [thread, count] : threads) {
+        if (autograd.value().contains(thread)) waits[thread.value()] = most->value();
+      }
+    }
+    const size_t count = m_work.size();
+    for (size_t i = 0; i < count; ++i) {
+      if (const auto who = waits.find(m_work[i].track); who != waits.end()) {
+        m_work.push_back({who->second, m_work[i].call, m_work[i].gpu});
+      }
+    }
+    return Unit{};
+  }
+
   void take(const HostForest& forest, const std::vector<Projection>& projections, bool withHost) {
     for (size_t node = 0; node < forest.nodes().size(); ++node) {
       const HostNode& n = forest.nodes()[node];
@@ -264,7 +299,7 @@ Result<std::vector<RangeTotals>> totalRanges(Trace& trace, const Filter& filter,
   std::vector<RangeTotals> totals = totaller.total(kept.value());
 
   auto order = orderOfProcesses(trace);
-  if (grouping == RangeGrouping::Name || grouping == RangeGrouping::AllThreads) {
+  if (grouping != RangeGrouping::Path && grouping != RangeGrouping::Instance) {
     std::vector<std::pair<int64_t, size_t>> longest;
     for (size_t i = 0; i < totals.size(); ++i) longest.emplace_back(-totals[i].host.statistics().total, i);
     std::ranges::sort(longest, [&](const auto& a, const auto& b) {

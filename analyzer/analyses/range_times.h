@@ -2,9 +2,12 @@
 // Ranges (NVTX, record_function, steps) on the host and as the GPU saw them.
 //   self       duration without that of the ranges directly inside, on the same thread
 //   projection of one range: from the start of the first to the end of the last GPU operation whose launch call lies
-//              inside the range on its thread (as nsys' nvtx_gpu_proj); busy is the union of those operations, which
-//              leaves out the time when the GPU did nothing of it; total their summed durations
-//   over all threads  the same, whichever thread of the process launched: a backward pass runs on a thread of its own
+//              inside the range on its thread; busy is the union of those operations, which leaves out the time when
+//              the GPU did nothing of it; total their summed durations
+// torch runs backward passes on threads of its own while the thread that asked for one waits: what those launch counts
+// for the ranges of the thread of the process that launches most of the rest, as if it had launched it itself.
+//   own thread   without that (as nsys' nvtx_gpu_proj)
+//   all threads  the work of whichever thread of the process
 // What torch.profiler draws on the GPU itself (gpu_user_annotation) is no range of the host and left out.
 #pragma once
 #include <cstdint>
@@ -23,6 +26,7 @@ enum class RangeGrouping : uint8_t {
   Name,        // domain and name, without the numbers of emit_nvtx (torch_ranges.h)
   Path,        // likewise; names of the ranges around it and its own: "step > forward > block 3"
   Instance,    // every range
+  OwnThread,   // domain and name; work of the range's thread alone
   AllThreads,  // domain and name; work of every thread of the process
 };
 

@@ -33,11 +33,20 @@ Result<std::string> outOfMemoryLead(Trace& trace) {
                      formatDuration(first.time - TimePoint()), escaped(first.what));
 }
 
+std::string rangesLead(const std::string& by) {
+  if (by == "own_thread") return "GPU columns: what the range's own thread launched inside it.\n\n";
+  if (by == "all_threads") return "GPU columns: what any thread of the process launched inside the range.\n\n";
+  return "GPU columns: what the range's own thread launched inside it, and the threads that run torch's backward pass "
+         "for it. Of its own thread alone: --by own_thread; of every thread of the process: --by all_threads\n\n";
+}
+
 }  // namespace
 
 Result<std::string> leadOf(Trace& trace, const Report& report, const ReportRequest& request) {
   const bool isWhole = request.filter.isWholeTime() && !request.filter.rank;
-  if (report.origin != "built in" || !isWhole) return std::string();
+  if (report.origin != "built in") return std::string();
+  if (report.name == "ranges") return rangesLead(request.by.value_or("name"));
+  if (!isWhole) return std::string();
   if (report.name == "stuck") return hangLead(trace);
   if (report.name == "memory_peak" && request.by != "out_of_memory") return outOfMemoryLead(trace);
   return std::string();

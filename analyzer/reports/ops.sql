@@ -4,17 +4,17 @@
 -- by: name, shape
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
--- name: operator, library function, or the range that declares the operation
+-- name: operator, library function, or the range that declares the operation; (no operator): the GPU work that none of them launched, as the kernels of a graph
 -- shape: of the operands (framework: JSON, one element per argument; library: m, n, k and compute type); empty by name, or not recorded
--- source: framework (imported operators), library (calls with their shape), range (NVTX range with flops or bytes, or of torch's emit_nvtx, its numbers left out)
+-- source: framework (imported operators), library (calls with their shape), range (NVTX range with flops or bytes, or of torch's emit_nvtx, its numbers left out); none: of (no operator)
 -- calls: how often it was called
 -- cpu_self_ns (ns): on the host, without the operators inside
 -- cpu_total_ns (ns): on the host; nested calls count in both
 -- cpu_avg_ns (ns): mean of the total
 -- cpu_self_pct (%): of the self time of all operators of this process
--- gpu_self_ns (ns): sum of the durations of the kernels, copies and sets that it launched itself
+-- gpu_self_ns (ns): sum of the durations of the kernels, copies and sets that it launched itself; overlapping ones count each
 -- gpu_total_ns (ns): with those of the operators inside
--- gpu_self_pct (%): of the self GPU time of all operators of this process
+-- gpu_self_pct (%): of the summed durations of all GPU work of this process, with that of no operator
 -- gpu_events: kernels, copies and sets in gpu_total_ns
 WITH chosen AS (
   SELECT * FROM analysis_ops(:rank, :step, :range, :from_ns, :to_ns) WHERE coalesce(:by, 'name') = 'name'

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Ranges
 -- How long did each named range (NVTX, record_function, step) take on the host, and the work launched in it on the GPU?
--- by: name, path, instance, all_threads
+-- by: name, path, instance, own_thread, all_threads
 -- empty: The recording has only marks, which take no time.
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
@@ -19,7 +19,7 @@
 -- max_ns (ns): longest
 -- stddev_ns (ns): sample standard deviation of the durations; empty for one range
 -- share_pct (%): of the range time of this process, nested ranges counted each
--- gpu_events: kernels, copies and sets whose launch call lies in one of the ranges, on its thread; by all_threads: on any thread of the process
+-- gpu_events: kernels, copies and sets whose launch call lies in one of the ranges, on its thread or on those that run torch's backward pass for it; by own_thread: on its thread alone (as nsys counts); by all_threads: on any thread of the process
 -- gpu_span_ns (ns): sum over the ranges of first start to last end of that work; empty: none is known
 -- gpu_busy_ns (ns): sum over the ranges of the union of that work: without the gaps in between
 -- gpu_total_ns (ns): sum of the durations of that work
@@ -32,6 +32,8 @@ WITH chosen AS (
   SELECT * FROM analysis_ranges_by_path(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'path'
   UNION ALL
   SELECT * FROM analysis_ranges_by_instance(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'instance'
+  UNION ALL
+  SELECT * FROM analysis_ranges_own_thread(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'own_thread'
   UNION ALL
   SELECT * FROM analysis_ranges_all_threads(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'all_threads'),
 sums AS MATERIALIZED (SELECT rank, pid, sum(total_ns) AS range_ns FROM chosen GROUP BY rank, pid)

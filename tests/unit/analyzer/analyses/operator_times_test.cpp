@@ -54,6 +54,33 @@ TEST(Operators, OfAFrameworkNestByTheirParents) {
   EXPECT_EQ(byShape[0].shape, "[[64, 3]]");
 }
 
+// The kernels of a graph belong to no operator: without them every share would be of next to nothing.
+TEST(Operators, WorkOfNoOperatorIsAGroupOfItsOwnWithoutCalls) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace), stranger(trace, 1, 2);
+    trace.addRange(rank.process, rank.thread, 0, 40, "aten::mm, seq = 7, op_id = 1", 0);
+    trace.addApiCall(rank.process, rank.thread, 12, 3, "cudaLaunchKernel", 1);
+    trace.addApiCall(rank.process, rank.thread, 60, 3, "cudaGraphLaunch", 2);
+    trace.addKernel(rank.work(100, 30, 1), "gemm");
+    trace.addKernel(rank.work(200, 600, 2), "of a graph");
+    trace.addKernel(rank.work(800, 70, 2), "of a graph");
+    trace.addKernel(stranger.work(0, 50), "of a process without operators");
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const auto found = valueOf(totalOperators(trace, {}, OperatorGrouping::Name));
+  ASSERT_EQ(found.size(), 2u);
+  const OperatorTotals* rest = find(found, kNoOperatorName);
+  ASSERT_NE(rest, nullptr);
+  EXPECT_EQ(rest->gpuSelf, Duration(670));
+  EXPECT_EQ(rest->gpuEventCount, 2);
+  EXPECT_EQ(rest->cpu.count(), 0u);
+  Filter early;
+  early.to = TimePoint(50);
+  EXPECT_EQ(find(valueOf(totalOperators(trace, early, OperatorGrouping::Name)), kNoOperatorName), nullptr);
+}
+
 TEST(Operators, NegativeNamesOfADamagedFileAreNone) {
   const TraceFile file;
   {

@@ -70,6 +70,48 @@ TEST(Ranges, OverAllThreadsTheBackwardPassHasItsWork) {
   EXPECT_EQ(find(totals, "step")->self, Duration(60));
 }
 
+// As makeSteps, and the other thread is one of autograd's; it has a range of its own.
+TEST(Ranges, TheBackwardPassHasWhatAutogradsThreadsLaunchedForIt) {
+  for (const bool isNamed : {true, false}) {
+    const TraceFile file;
+    {
+      TraceBuilder trace(file.path());
+      const OneRank rank(trace);
+      const int64_t other = trace.addThread(rank.process), loader = trace.addThread(rank.process);
+      if (isNamed) {
+        trace.execute("UPDATE thread SET name_id = " + std::to_string(trace.text("thread 7 (pt_autograd_0)")) +
+                      " WHERE id = " + std::to_string(other));
+      } else {
+        trace.addRange(rank.process, other, 55, 10, "autograd::engine::evaluate_function: MmBackward0");
+        trace.addRange(rank.process, other, 66, 9, "AddmmBackward0, op_id = 3");
+      }
+      trace.addRange(rank.process, other, 56, 8, "hook", isNamed ? 0 : 1);
+      trace.addRange(rank.process, loader, 0, 100, "prefetch");
+      const int64_t step = trace.addRange(rank.process, rank.thread, 0, 100, "step", 0);
+      trace.addRange(rank.process, rank.thread, 50, 40, "backward", 1, step);
+      launch(trace, rank, rank.thread, 12, 100, 50);
+      launch(trace, rank, rank.thread, 18, 150, 10);
+      launch(trace, rank, rank.thread, 52, 170, 20);
+      launch(trace, rank, other, 57, 300, 40);
+      launch(trace, rank, loader, 60, 400, 1);
+    }
+    Trace trace = valueOf(Trace::open(file.path()));
+    const auto gpuBusy = [&](RangeGrouping grouping, std::string_view name) {
+      const auto totals = valueOf(totalRanges(trace, {}, grouping));
+      const RangeTotals* found = find(totals, name);
+      return found ? found->gpuBusy.ns() : -1;
+    };
+    EXPECT_EQ(gpuBusy(RangeGrouping::Name, "backward"), 60);
+    EXPECT_EQ(gpuBusy(RangeGrouping::Name, "step"), 120);
+    EXPECT_EQ(gpuBusy(RangeGrouping::Path, "step > backward"), 60);
+    EXPECT_EQ(gpuBusy(RangeGrouping::Name, "hook"), 40);
+    EXPECT_EQ(gpuBusy(RangeGrouping::Name, "prefetch"), 1) << "another thread's work is not its";
+    EXPECT_EQ(gpuBusy(RangeGrouping::OwnThread, "backward"), 20);
+    EXPECT_EQ(gpuBusy(RangeGrouping::OwnThread, "step"), 80);
+    EXPECT_EQ(gpuBusy(RangeGrouping::AllThreads, "backward"), 61);
+  }
+}
+
 TEST(Ranges, PathsAreATree) {
   const TraceFile file;
   makeSteps(file.path());
