@@ -122,7 +122,7 @@ class SegmentReader {
     m_host.forEach(place.thread, time, [&](const HostMoment& moment) {
       bare(moment.time.start);
       StringId name;
-      for (const StringId known : {moment.function, moment.range, moment.call, moment.osCall}) {
+      for (const StringId known : {moment.range, moment.call, moment.osCall}) {
         if (name == StringId()) name = known;
       }
       add(place, moment.time, moment.isLoading ? PathCategory::DataLoading : PathCategory::Host, m_trace.text(name));

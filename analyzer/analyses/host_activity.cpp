@@ -239,7 +239,7 @@ Status readRangeFlags(Trace& trace, Activities& activities) {
 // Sweeps over one thread's activities, which nest; where a damaged trace's do not, the one that began last counts.
 class Sweep {
  public:
-  Sweep(const IntervalSet& interest, HostDetail detail) : m_interest(interest.parts()), m_detail(detail) {}
+  explicit Sweep(const IntervalSet& interest) : m_interest(interest.parts()) {}
   std::vector<HostMoment> run(std::vector<Activity> activities) {
     // Of two with the same time the first row is the outer one.
     sortRuns(activities, [](const Activity& a, const Activity& b) {
@@ -280,9 +280,7 @@ class Sweep {
       HostMoment moment;
       moment.time = {m_at, to};
       if (!calls.empty()) moment.call = calls.front().name;
-      moment.range = !ranges.empty() ? ranges.back().name : !python.empty() ? python.back().name : StringId();
-      const bool isInside = !python.empty() && !ranges.empty() && python.back().time.start > ranges.back().time.start;
-      if (isInside && m_detail == HostDetail::All) moment.function = python.back().name;
+      moment.range = innermostOf(ranges, python);
       if (!osCalls.empty()) moment.osCall = osCalls.back().name;
       moment.isBlocked = m_blockedUntil > m_at;
       moment.isLoading = m_loadingUntil > m_at;
@@ -291,11 +289,19 @@ class Sweep {
     }
     m_at = std::max(m_at, to);
   }
+  // Of two with the same time the Python call is the outer one.
+  static StringId innermostOf(const std::vector<Activity>& ranges, const std::vector<Activity>& python) {
+    if (python.empty()) return ranges.empty() ? StringId() : ranges.back().name;
+    if (ranges.empty()) return python.back().name;
+    const Interval range = ranges.back().time, call = python.back().time;
+    const bool isCallInside = std::pair(call.start, range.end) > std::pair(range.start, call.end);
+    return isCallInside ? python.back().name : ranges.back().name;
+  }
   void append(const HostMoment& moment) {
     if (!m_moments.empty()) {
       HostMoment& last = m_moments.back();
       const auto what = [](const HostMoment& m) {
-        return std::tie(m.call, m.range, m.function, m.osCall, m.isBlocked, m.isLoading);
+        return std::tie(m.call, m.range, m.osCall, m.isBlocked, m.isLoading);
       };
       if (last.time.end == moment.time.start && what(last) == what(moment)) {
         last.time.end = moment.time.end;
@@ -306,7 +312,6 @@ class Sweep {
   }
 
   const std::vector<Interval>& m_interest;
-  HostDetail m_detail;
   size_t m_part = 0;  // of the interest: the first that ends after m_at
 
   std::array<std::vector<Activity>, kLevelCount> m_open;
@@ -331,7 +336,7 @@ Result<HostActivity> HostActivity::load(Trace& trace, const Moments& interest, H
   if (!ranges.ok()) return ranges.error();
   if (const Status read = readCalls(trace, activities); !read.ok()) return read.error();
   for (auto& [thread, mine] : activities.threads()) {
-    if (!mine.list.empty()) result.m_moments[thread] = Sweep(mine.interest(), detail).run(std::move(mine.list));
+    if (!mine.list.empty()) result.m_moments[thread] = Sweep(mine.interest()).run(std::move(mine.list));
   }
   return result;
 }

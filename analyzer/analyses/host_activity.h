@@ -19,16 +19,15 @@ namespace plumb {
 struct HostMoment {
   Interval time;
   StringId call = {};       // outermost API call; 0: none
-  StringId range = {};      // innermost range or operator, else innermost Python call; 0: none
-  StringId function = {};   // innermost Python call, when it began inside the range; 0: none, or not asked for
+  StringId range = {};      // innermost range, operator or Python call; 0: none
   StringId osCall = {};     // of the operating system's library; 0: none, or not asked for
   bool isBlocked = false;   // in a wait, or in a copy that blocks
   bool isLoading = false;   // some range around it fetches data
   bool isRecorded = false;  // in anything
 };
 
-// Flags: without the names of calls and ranges, for which far fewer rows have to be read. All: with Python calls inside
-// ranges, and calls of the operating system's library.
+// Flags: without the names of calls and ranges, for which far fewer rows have to be read. All: with calls of the
+// operating system's library, too.
 enum class HostDetail : uint8_t { Names, Flags, All };
 
 class HostActivity {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyses/idle.h"
 
-#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <array>
 #include <random>
 
 #include "analyzer/analyses/breakdown.h"
+#include "analyzer/analyses/host_activity.h"
 #include "tests/unit/analyzer/testing.h"
 
 namespace plumb::test {
@@ -233,6 +235,38 @@ TEST(Idle, EveryNanosecondHasTheCauseOfTheDefinition) {
           << nameOf(static_cast<IdleCause>(cause)) << " in round " << round;
     }
   }
+}
+
+// A profiler's step is around everything: the Python call in it tells more, and an operator in that even more.
+TEST(Idle, TheHostsPlaceIsTheInnermostOfRangesOperatorsAndPythonCalls) {
+  const TraceFile file;
+  {
+    TraceBuilder trace(file.path());
+    const OneRank rank(trace);
+    const auto add = [&](const char* table, const char* name, int64_t start, int64_t length) {
+      trace.execute(
+          fmt::format("INSERT INTO {}(process_id, thread_id, start_ns, duration_ns, name_id) VALUES({}, {}, {}, "
+                      "{}, {})",
+                      table, rank.process, rank.thread, start, length, trace.text(name)));
+    };
+    trace.addRange(rank.process, rank.thread, 0, 1000, "ProfilerStep#3");
+    add("python_call", "model.py(7): forward", 100, 800);
+    trace.addRange(rank.process, rank.thread, 200, 100, "block");
+    add("operator", "aten::mm", 400, 100);
+    add("python_call", "inspect.py(9): signature", 600, 100);
+  }
+  Trace trace = valueOf(Trace::open(file.path()));
+  const ThreadId thread = trace.threads().front().id;
+  const auto activity =
+      valueOf(HostActivity::load(trace, {{thread, IntervalSet::unionOf({{TimePoint(0), TimePoint(1000)}})}}));
+  std::vector<std::string> places;
+  activity.forEach(thread, {TimePoint(0), TimePoint(1000)}, [&](const HostMoment& moment) {
+    places.push_back(fmt::format("{} {}", moment.time.start.ns(), trace.text(moment.range)));
+  });
+  EXPECT_THAT(places,
+              testing::ElementsAre("0 ProfilerStep#3", "100 model.py(7): forward", "200 block",
+                                   "300 model.py(7): forward", "400 aten::mm", "500 model.py(7): forward",
+                                   "600 inspect.py(9): signature", "700 model.py(7): forward", "900 ProfilerStep#3"));
 }
 
 // Ranges, operators, Python calls and calls, also such that do not nest.
