@@ -70,8 +70,10 @@ void printComparison(const compare::Comparison& comparison, bool all) {
   constexpr size_t kCommandWidth = 150;
   const bool areOfOneCommand = comparison.a.command == comparison.b.command;
   for (const auto& [letter, run] : {std::pair('A', &comparison.a), {'B', &comparison.b}}) {
-    const std::string steps =
-        run->hasSteps ? fmt::format("{} steady step{}", run->steps, run->steps == 1 ? "" : "s") : "no steps";
+    const std::string steps = run->hasSteps
+                                  ? fmt::format("{} steady {}{}", run->steps,
+                                                run->areRepetitions ? "repetition" : "step", run->steps == 1 ? "" : "s")
+                                  : "no steps";
     fmt::print("{}: {}, {} of {} rank{}\n", letter, escaped(run->path), steps, run->ranks, run->ranks == 1 ? "" : "s");
     if (!areOfOneCommand && !run->command.empty())
       fmt::print("   {}\n", shortened(escaped(run->command), kCommandWidth));

@@ -93,11 +93,39 @@ std::string comparability(Trace& a, Trace& b, const RunSamples& left, const RunS
   if (deviceOf(a) != deviceOf(b)) add(fmt::format("The devices differ: {} and {}.", deviceOf(a), deviceOf(b)));
   if (left.ranks != right.ranks) add(fmt::format("The numbers of ranks differ: {} and {}.", left.ranks, right.ranks));
   if (left.hasSteps != right.hasSteps) add("Only one of the runs has steps.");
+  for (const auto& [letter, run] : {std::pair('A', &left), {'B', &right}}) {
+    if (run->areRepetitions)
+      add(fmt::format("The steps of {} are repetitions of its kernels: it marks none, and each may be a layer.",
+                      letter));
+  }
   return note;
 }
 
 std::string changeText(double ns) {
   return std::abs(ns) < 1e6 ? fmt::format("{:+.1f} µs", ns / 1e3) : fmt::format("{:+.2f} ms", ns / 1e6);
+}
+
+// Of kernels or operators.
+std::optional<SharedWork> sharedOf(const std::vector<Difference>& rows, Subject subject) {
+  double a = 0, b = 0;
+  SharedWork both;
+  for (const Difference& row : rows) {
+    if (row.subject != subject) continue;
+    a += row.a.value_or(0);
+    b += row.b.value_or(0);
+    if (row.status != "in both") continue;
+    both.ofA += row.a.value_or(0);
+    both.ofB += row.b.value_or(0);
+  }
+  if (a <= 0 || b <= 0) return std::nullopt;
+  return SharedWork{both.ofA / a, both.ofB / b};
+}
+
+std::optional<SharedWork> sharedWork(const std::vector<Difference>& rows) {
+  const auto kernels = sharedOf(rows, Subject::Kernel), operators = sharedOf(rows, Subject::Operator);
+  if (!kernels || !operators) return kernels ? kernels : operators;
+  // Another GPU's kernels have other names for the same operators.
+  return std::min(kernels->ofA, kernels->ofB) > std::min(operators->ofA, operators->ofB) ? kernels : operators;
 }
 
 }  // namespace
@@ -106,7 +134,7 @@ Result<Comparison> compareRuns(Trace& a, Trace& b) {
   auto left = sampleRun(a), right = sampleRun(b);
   if (!left.ok()) return left.error();
   if (!right.ok()) return right.error();
-  Comparison result{std::move(left).value(), std::move(right).value(), {}, {}};
+  Comparison result{std::move(left).value(), std::move(right).value(), {}, {}, {}};
   std::set<std::pair<Subject, std::string>> keys;
   for (const auto* run : {&result.a, &result.b}) {
     for (const auto& [key, series] : run->series) keys.insert(key);
@@ -126,6 +154,7 @@ Result<Comparison> compareRuns(Trace& a, Trace& b) {
     };
     return key(x) < key(y);
   });
+  result.shared = sharedWork(result.rows);
   result.note = comparability(a, b, result.a, result.b);
   return result;
 }
@@ -140,7 +169,20 @@ StepTimes stepTimes(const Comparison& comparison) {
   return times;
 }
 
-std::string verdictSentence(const Comparison& comparison) {
+namespace {
+
+// "" when they have enough in common.
+std::string strangersText(const Comparison& comparison) {
+  constexpr double kNextToNothing = 0.1;
+  const auto& shared = comparison.shared;
+  if (!shared || std::min(shared->ofA, shared->ofB) >= kNextToNothing) return {};
+  return fmt::format(
+      "The runs share next to nothing (work of the same names takes {:.1f} % of A's time and {:.1f} % of B's): they may "
+      "be of different programs. ",
+      100 * shared->ofA, 100 * shared->ofB);
+}
+
+std::string verdictAlone(const Comparison& comparison) {
   if (!comparison.a.hasSteps || !comparison.b.hasSteps) {
     const char* who = comparison.a.hasSteps ? "B has" : comparison.b.hasSteps ? "A has" : "the runs have";
     return fmt::format("Cannot say which is faster, because {} no steps: without them a run is one observation.", who);
@@ -165,6 +207,12 @@ std::string verdictSentence(const Comparison& comparison) {
     return fmt::format("B is {}: {}.", step->verdict, numbers);
   }
   return fmt::format("No difference in the time per step is shown, because the interval spans zero: {}.", numbers);
+}
+
+}  // namespace
+
+std::string verdictSentence(const Comparison& comparison) {
+  return strangersText(comparison) + verdictAlone(comparison);
 }
 
 }  // namespace plumb::compare

@@ -24,10 +24,17 @@ struct Difference {
   std::string verdict;
 };
 
+// Of each run: how much of its kernels' time (of its operators' where that is more) the names take that both have.
+// None: neither kernels nor operators in one of them.
+struct SharedWork {
+  double ofA = 0, ofB = 0;  // 0 to 1
+};
+
 struct Comparison {
   RunSamples a, b;
   std::vector<Difference> rows;  // step, where its GPU time went, memory, then by subject the largest change first
-  std::string note;              // why the runs may not be comparable; "" for nothing
+  std::optional<SharedWork> shared;
+  std::string note;  // why the runs may not be comparable; "" for nothing
 };
 
 [[nodiscard]] Result<Comparison> compareRuns(Trace& a, Trace& b);
@@ -40,8 +47,8 @@ struct StepTimes {
 [[nodiscard]] StepTimes stepTimes(const Comparison& comparison);
 
 // What came out, in a sentence: "B is slower: +3.2 % per step from start to start (+1.20 ms, 95 % interval +0.90 ms …
-// +1.50 ms); its GPU span: +0.1 % (+30.0 µs), no difference shown.", or that no difference is shown, or why nothing can
-// be said.
+// +1.50 ms); its GPU span: +0.1 % (+30.0 µs), no difference shown.", or that no
+// difference is shown, or why nothing can be said.
 [[nodiscard]] std::string verdictSentence(const Comparison& comparison);
 
 }  // namespace plumb::compare

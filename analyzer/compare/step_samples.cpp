@@ -103,6 +103,9 @@ Status Sampler::loadSteps() {
     m_steps.emplace(rank.process, std::move(own));
   }
   m_result.hasSteps = m_result.steps > 0;
+  m_result.areRepetitions = m_result.hasSteps && std::ranges::all_of(found.value(), [](const RankSteps& rank) {
+                              return rank.source == StepSource::Period;
+                            });
   if (m_result.hasSteps) {
     Series& series = m_result.series[{Subject::Step, kGpuSpan}];
     for (int64_t i = 0; i < m_result.steps; ++i) {

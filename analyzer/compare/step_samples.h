@@ -30,9 +30,10 @@ struct Series {
 
 struct RunSamples {
   std::string path, command;
-  int64_t steps = 0;         // steady ones; the least of any rank; 1 without steps
-  bool hasGpuSpans = false;  // kGpuSpan is that of any rank; false: of the host's ranges
-  bool hasSteps = false;     // false: the whole trace is the one observation
+  int64_t steps = 0;            // steady ones; the least of any rank; 1 without steps
+  bool hasGpuSpans = false;     // kGpuSpan is that of any rank; false: of the host's ranges
+  bool areRepetitions = false;  // no process declares steps: they are the repetitions of its kernels
+  bool hasSteps = false;        // false: the whole trace is the one observation
   int64_t ranks = 0;
   std::map<std::pair<Subject, std::string>, Series> series;
 };

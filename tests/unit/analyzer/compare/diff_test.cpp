@@ -120,6 +120,16 @@ TEST(CompareRuns, TheVerdictIsASentence) {
   EXPECT_THAT(verdictSentence(compare({a, 1, "", false}, {a})), HasSubstr("because A has no steps"));
 }
 
+TEST(CompareRuns, ThatShareNextToNothingAreCalledSoBeforeAnyVerdict) {
+  const std::vector<int64_t> gemm = {2, 3, 2, 3, 2, 3};
+  const Comparison strangers = compare({gemm, 1, "attention", true, 1000, 100}, {gemm, 1, "stencil", true, 1000, 100});
+  ASSERT_TRUE(strangers.shared);
+  EXPECT_THAT(verdictSentence(strangers), testing::StartsWith("The runs share next to nothing (work of the same names "
+                                                              "takes 2.4 % of A's time and 2.4 % of B's)"));
+  EXPECT_THAT(verdictSentence(compare({gemm, 1, "attention"}, {gemm, 1, "attention", true, 1000, 12})),
+              testing::Not(HasSubstr("share next to nothing")));
+}
+
 // Loading data lies between the spans of the device's work: a user waits for it all the same.
 TEST(CompareRuns, SlowerLoadingIsSlowerThoughTheSpanIsTheSame) {
   const std::vector<int64_t> gemm = {100, 103, 98, 101, 99, 102};
