@@ -149,6 +149,17 @@ std::string refusal(const Report& report, std::string_view sentence) {
   return fmt::format("it cannot look at a part of the run alone (it {})", sentence);
 }
 
+// Outside the steps a rule's shares are of the part that it looked at, and the gain's is of the whole run.
+void sayWhichSpan(std::string& finding, const Scope& scope, bool areRepetitions) {
+  constexpr std::string_view kSpan = "% of its span";
+  const bool isBefore = scope.filter.to && scope.steps && *scope.filter.to <= scope.steps->start;
+  const std::string part =
+      fmt::format(" {} the {}", isBefore ? "before" : "after", areRepetitions ? "repetitions" : "steps");
+  for (size_t at = finding.find(kSpan); at != std::string::npos; at = finding.find(kSpan, at + kSpan.size())) {
+    finding.insert(at + kSpan.size(), part);
+  }
+}
+
 void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLimits& limits, Advice& advice) {
   const auto abstain = [&](std::string reason, bool isBroken) {
     if (scope.isOutsideSteps) return;
@@ -197,6 +208,7 @@ void apply(Trace& trace, const RuleFile& rule, const Scope& scope, const RuleLim
   for (Finding& one : found) {
     if (isKnown && !one.gain) continue;  // without a gain it says nothing more than that of the steps
     one.isOutsideSteps = scope.isOutsideSteps;
+    if (scope.isOutsideSteps) sayWhichSpan(one.finding, scope, advice.areRepetitions);
     one.remedy = remedyOf(rule, scope, std::move(one.remedy));
     // A place that stands for many ranges is no range to ask for.
     const auto known = trace.findText(one.range);
@@ -256,7 +268,7 @@ TimePoint steadyStart(const std::vector<RankSteps>& ranks, TimePoint otherwise) 
 // Where the steady steps are, when much of the run lies outside them and nearly all of the computing in steps; else
 // nothing: the repetitions of one loop of several are not the run's steps. Where hardly anything lies before or after
 // them they have no end there.
-Result<std::optional<Interval>> findStepsApart(Trace& trace) {
+Result<std::optional<Interval>> findStepsApart(Trace& trace, bool& areRepetitions) {
   constexpr int64_t kLeastOutside = 100;  // a hundredth of the run
   constexpr double kDeclaredShare = 0.8, kPeriodShare = 0.95;
   const std::optional<Interval> none;
@@ -276,8 +288,9 @@ Result<std::optional<Interval>> findStepsApart(Trace& trace) {
   }
   const auto isMuch = [&](Duration time) { return time.ns() > run.length().ns() / kLeastOutside; };
   const bool before = isMuch(steady.start - run.start), after = isMuch(run.end - steady.end);
-  const bool isDeclared =
-      std::ranges::all_of(steps.value(), [](const RankSteps& rank) { return rank.source == StepSource::Declared; });
+  const auto isDeclaredOn = [](const RankSteps& rank) { return rank.source == StepSource::Declared; };
+  const bool isDeclared = std::ranges::all_of(steps.value(), isDeclaredOn);
+  areRepetitions = std::ranges::none_of(steps.value(), isDeclaredOn);
   const double least = (isDeclared ? kDeclaredShare : kPeriodShare) * static_cast<double>(all.ns());
   if ((!before && !after) || static_cast<double>(inside.ns()) < least) return none;
   return std::optional(Interval{before ? steady.start : kAllTime.start, after ? steady.end : kAllTime.end});
@@ -331,7 +344,7 @@ Result<Advice> advise(Trace& given, const Filter& filter, const std::vector<std:
   const SharedReading sharing(trace);
   Advice advice;
   if (filter.isWholeTime()) {
-    auto steps = findStepsApart(trace);
+    auto steps = findStepsApart(trace, advice.areRepetitions);
     if (!steps.ok()) return steps.error();
     advice.steps = steps.value();
   }

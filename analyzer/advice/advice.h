@@ -53,6 +53,7 @@ struct Advice {
   std::vector<Finding> small;           // whose gain is below smallBelow, in the same order
   Duration smallBelow;                  // 0.5 % of the longest span of a device
   std::optional<Interval> steps;        // where the run's steady steps are looked at apart from what lies outside
+  bool areRepetitions = false;          // `steps`: no process declares any, they are the repetitions of the kernels
   std::vector<Abstention> abstentions;  // rules whose data is missing
   std::vector<std::string> quiet;       // titles of the rules that looked and found nothing, outside the steps either
   std::map<std::string, std::string> thresholds;  // by title: from what on the rule finds something, where it says so

@@ -136,8 +136,12 @@ void addStartToStart(RankSteps& rank) {
 // None of no times.
 std::optional<StepStatistics> statisticsOf(const std::vector<Duration>& times) {
   if (times.empty()) return std::nullopt;
-  return StepStatistics{static_cast<int64_t>(times.size()), median(times), percentile(times, 0.1),
-                        percentile(times, 0.9)};
+  return StepStatistics{static_cast<int64_t>(times.size()),
+                        median(times),
+                        percentile(times, 0.1),
+                        percentile(times, 0.9),
+                        percentile(times, 0.0),
+                        percentile(times, 1.0)};
 }
 
 // Ranks go through a step together, so what is warm-up on one of them is so on all.
@@ -256,6 +260,11 @@ void countWithin(const std::vector<DeviceTimeline>& timelines, std::vector<RankS
 }
 
 }  // namespace
+
+const char* repetitionCaveat() {
+  return "no steps are marked; what repeats is the sequence of kernels on the busiest stream, which may be a layer and "
+         "not a step";
+}
 
 const char* warmupRule() {
   return "a first step is warm-up while its time differs from the median of the later half of the steps by more than "

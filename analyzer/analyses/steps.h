@@ -32,11 +32,13 @@ struct Step {
   bool isWarmup = false;
 };
 
-// Percentiles interpolate linearly between neighbours (as numpy's default does).
+// Percentiles interpolate linearly between neighbours (as numpy's default does). Of fewer than kLeastForPercentiles
+// steps they say nothing that the shortest and the longest do not.
 struct StepStatistics {
   int64_t count = 0;  // steady steps: warm-up left out
-  Duration median, p10, p90;
+  Duration median, p10, p90, shortest, longest;
 };
+inline constexpr int64_t kLeastForPercentiles = 10;
 
 struct RankSteps {
   ProcessId process;
@@ -50,6 +52,9 @@ struct RankSteps {
   std::optional<StepStatistics> statistics;  // none: no steady step
   std::optional<StepStatistics> startToStart;  // of the steady steps with a next one
 };
+
+// What is to be known of repetitions that nothing declares to be steps, as a clause: "no steps are marked; …".
+[[nodiscard]] const char* repetitionCaveat();
 
 // The rule by which the first steps are called warm-up, as a sentence for the user.
 [[nodiscard]] const char* warmupRule();

@@ -270,6 +270,30 @@ std::string whoseOf(const Trace& trace, const Filter& filter) {
   return filter.rank ? fmt::format("Rank {} of {}", *filter.rank, trace.path()) : trace.path();
 }
 
+// What the program itself calls its steps, when it numbers them otherwise: "; they are what the program calls
+// ProfilerStep#10 to ProfilerStep#12". "" when it does not.
+Result<std::string> ownNamesOfSteps(Trace& trace, const Filter& filter) {
+  auto rows = trace.query("SELECT process_id, step, name FROM steps ORDER BY process_id, step");
+  if (!rows.ok()) return rows.error();
+  std::string first, last;
+  std::optional<ProcessId> process;
+  bool isNumberedOtherwise = false;
+  while (rows.value().next()) {
+    const auto of = rows.value().id<ProcessId>(0);
+    if (!isAskedFor(trace, filter, of)) continue;
+    if (process && *process != of) break;  // ranks call them alike
+    process = of;
+    last = rows.value().text(2);
+    if (first.empty()) first = last;
+    const size_t digits = last.find_last_not_of("0123456789") + 1;
+    isNumberedOtherwise |= digits < last.size() && last.substr(digits) != std::to_string(rows.value().integer(1));
+  }
+  if (const Status status = rows.value().status(); !status.ok()) return status.error();
+  if (!isNumberedOtherwise) return std::string();
+  return first == last ? fmt::format("; step 0 is what the program calls {}", first)
+                       : fmt::format("; they are what the program calls {} to {}", first, last);
+}
+
 Status checkStep(Trace& trace, const Filter& filter) {
   auto rows = trace.query("SELECT process_id, max(step) FROM steps GROUP BY process_id");
   if (!rows.ok()) return rows.error();
@@ -287,8 +311,10 @@ Status checkStep(Trace& trace, const Filter& filter) {
   if (*filter.step >= 0 && *filter.step <= last) return Unit{};
   const std::string whose = whoseOf(trace, filter);
   if (last < 0) return Error{fmt::format("{} has no steps, so it has no step {}.", whose, *filter.step)};
-  return Error{fmt::format("{} has no step {}; it has the steps 0 to {} (`plumb report steps` lists them).", whose,
-                           *filter.step, last)};
+  const auto names = ownNamesOfSteps(trace, filter);
+  if (!names.ok()) return names.error();
+  return Error{fmt::format("{} has no step {}; it has the step{}{} (`plumb report steps` lists them).", whose,
+                           *filter.step, last == 0 ? " 0" : fmt::format("s 0 to {}", last), names.value())};
 }
 
 Status checkRange(Trace& trace, const Filter& filter) {

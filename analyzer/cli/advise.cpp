@@ -199,22 +199,26 @@ std::vector<std::pair<std::string, std::vector<std::string>>> byReason(const std
 void printAdvice(const Advice& advice) {
   if (advice.findings.empty()) {
     fmt::print("No rule found anything{}{}.\n", advice.small.empty() ? "" : " large",
-               advice.steps ? fmt::format(", neither in the steps ({} of the recording) nor outside them",
-                                          stepsText(*advice.steps))
+               advice.steps ? fmt::format(", neither in the {}s ({} of the recording) nor outside them",
+                                          advice.areRepetitions ? "repetition" : "step", stepsText(*advice.steps))
                             : std::string());
   } else if (advice.steps) {
     fmt::print(
-        "Findings of the steady steps ({} of the recording); those outside them come last. Reports have the numbers of "
-        "the "
-        "steps with{}.\n\n",
-        stepsText(*advice.steps), limitsText(*advice.steps));
+        "Findings of the steady {0}s ({1} of the recording); those outside them come last. Reports have the numbers of "
+        "the {0}s with{2}.{3}\n\n",
+        advice.areRepetitions ? "repetition" : "step", stepsText(*advice.steps), limitsText(*advice.steps),
+        advice.areRepetitions
+            ? " Repetitions: no steps are marked; they are those of the kernels on the busiest stream, "
+              "each of which may be a layer and not a step."
+            : "");
   }
   int number = 0;
   bool isOutside = false;
   for (const Finding& finding : advice.findings) {
     if (finding.isOutsideSteps && !isOutside) {
       isOutside = true;
-      fmt::print("Outside the steps, once per run (setting up, warm-up, winding down):\n\n");
+      fmt::print("Outside the {}s, once per run (setting up, warm-up, winding down):\n\n",
+                 advice.areRepetitions ? "repetition" : "step");
     }
     printFinding(finding, ++number);
   }

@@ -12,6 +12,7 @@
 #include "analyzer/analyses/top_kernels.h"
 #include "analyzer/cli/commands.h"
 #include "analyzer/cli/progress.h"
+#include "analyzer/cli/recorded_time.h"
 #include "analyzer/cli/summary_page.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/trace/trace.h"
@@ -46,28 +47,6 @@ void addBreakdown(TextTable& table, const std::string& rank, const Breakdown& b)
   row.push_back(overlap ? formatShort(b.communication) : "none");
   row.push_back(overlap ? formatPercent(*overlap * 100) : "-");
   table.add(std::move(row));
-}
-
-// When the GPUs worked only for a part of what was recorded, which: a setup's time is in no span. "" otherwise.
-std::string recordedText(const Trace& trace, const std::vector<DeviceBreakdown>& devices) {
-  std::optional<Interval> recorded;
-  for (const Process& process : trace.processes()) {
-    if (!process.end) continue;
-    recorded = recorded ? Interval{std::min(recorded->start, process.start), std::max(recorded->end, *process.end)}
-                        : Interval{process.start, *process.end};
-  }
-  Interval work = devices.front().whole.window;
-  for (const DeviceBreakdown& device : devices) {
-    work.start = std::min(work.start, device.whole.window.start);
-    work.end = std::max(work.end, device.whole.window.end);
-  }
-  constexpr double kNearlyAll = 0.9;
-  if (!recorded || (work.end - work.start).seconds() >= kNearlyAll * (recorded->end - recorded->start).seconds())
-    return "";
-  return fmt::format("{} recorded, from {} to {}; GPU work from {} to {}.",
-                     formatShort(recorded->end - recorded->start), formatShort(recorded->start - TimePoint()),
-                     formatShort(recorded->end - TimePoint()), formatShort(work.start - TimePoint()),
-                     formatShort(work.end - TimePoint()));
 }
 
 Status writeBreakdown(Page& page, Trace& trace) {
@@ -119,6 +98,23 @@ Breakdown sumOf(const std::vector<Step>& steps) {
   return sum;
 }
 
+bool isOfRepetitions(const RankSteps& rank) { return rank.source == StepSource::Period; }
+
+// "No steps are marked; the work repeats every 26.10 ms …"
+std::string repetitionText(const std::vector<RankSteps>& ranks) {
+  const auto longest = std::ranges::max_element(ranks, {}, [](const RankSteps& rank) {
+    return isOfRepetitions(rank) && rank.startToStart ? rank.startToStart->median.ns() : -1;
+  });
+  std::string text(repetitionCaveat());
+  text.front() = 'N';
+  if (!isOfRepetitions(*longest) || !longest->startToStart) return text + '.';
+  return fmt::format(
+      "No steps are marked; the work repeats every {} (may be a layer, not a step): these are the "
+      "repetitions of the kernels on the busiest stream. To have steps, put an NVTX range named `step` "
+      "around each.",
+      formatShort(longest->startToStart->median));
+}
+
 Status writeSteps(Page& page, Trace& trace) {
   auto ranks = findSteps(trace);
   if (!ranks.ok()) return ranks.error();
@@ -129,8 +125,14 @@ Status writeSteps(Page& page, Trace& trace) {
         "inside one graph launch");
     return Unit{};
   }
-  page.heading("Time per step");
-  TextTable times({"rank", "steps", "warm-up", "median", "p10", "p90", "of", "start to start"},
+  const bool areRepetitions = std::ranges::all_of(ranks.value(), isOfRepetitions);
+  const bool areMany = std::ranges::all_of(ranks.value(), [](const RankSteps& rank) {
+    return !rank.statistics || rank.statistics->count >= kLeastForPercentiles;
+  });
+  const char* const thing = areRepetitions ? "repetition" : "step";
+  page.heading(fmt::format("Time per {}", thing), areRepetitions ? "(no steps are marked)" : "");
+  TextTable times({"rank", fmt::format("{}s", thing), "warm-up", "median", areMany ? "p10" : "shortest",
+                   areMany ? "p90" : "longest", "of", "start to start"},
                   {kRight, kRight, kRight, kRight, kRight, kRight, kLeft, kRight});
   TextTable shares = shareTable();
   bool anyGpu = false, anyHost = false, anyWarmup = false, anyPeriod = false, anyBetween = false;
@@ -141,13 +143,14 @@ Status writeSteps(Page& page, Trace& trace) {
       return statistics ? formatDuration((*statistics).*part) : std::string("-");
     };
     times.add({rankText(trace, rank.process), fmt::format("{}", rank.steps.size()), fmt::format("{}", rank.warmupCount),
-               time(&StepStatistics::median), time(&StepStatistics::p10), time(&StepStatistics::p90),
-               rank.source == StepSource::Period ? "repetition"
-               : rank.timesAreGpuSpans           ? "GPU span"
-                                                 : "host range",
+               time(&StepStatistics::median), time(areMany ? &StepStatistics::p10 : &StepStatistics::shortest),
+               time(areMany ? &StepStatistics::p90 : &StepStatistics::longest),
+               isOfRepetitions(rank)   ? "repetition"
+               : rank.timesAreGpuSpans ? "GPU span"
+                                       : "host range",
                rank.startToStart ? formatDuration(rank.startToStart->median) : "-"});
     anyBetween |= rank.startToStart.has_value();
-    anyPeriod |= rank.source == StepSource::Period;
+    anyPeriod |= isOfRepetitions(rank);
     anyHost |= !rank.timesAreGpuSpans;
     anyWarmup |= rank.warmupCount > 0;
     open += rank.openCount;
@@ -156,25 +159,27 @@ Status writeSteps(Page& page, Trace& trace) {
     addBreakdown(shares, rankText(trace, rank.process), sumOf(rank.steps));
   }
   page.table(times);
-  if (anyGpu) page.paragraph("GPU span: from the first start to the last end of the GPU work launched in a step.");
-  if (anyPeriod)
-    page.paragraph("Repetition: no steps were marked; these are the repetitions of the kernels on the busiest stream.");
+  if (anyPeriod) page.paragraph(repetitionText(ranks.value()));
+  if (anyGpu && !areRepetitions)
+    page.paragraph("GPU span: from the first start to the last end of the GPU work launched in a step.");
   if (anyHost)
     page.paragraph("Host range: as marked by the program, because no GPU work is known to belong to these steps.");
   if (anyBetween) {
     page.paragraph(
-        "Start to start: the median time to the first work of the next step, so with what lies between them, as "
-        "loading "
-        "data.");
+        fmt::format("Start to start: the median time to the first work of the next {}, so with what lies between them, "
+                    "as loading data.",
+                    thing));
   }
-  page.paragraph("Median and percentiles are over the steady steps.");
+  page.paragraph(
+      areMany ? fmt::format("Median and percentiles are over the steady {}s.", thing)
+              : fmt::format("Median, shortest and longest are over the steady {}s: too few for percentiles.", thing));
   if (anyWarmup) page.paragraph(fmt::format("Warm-up: {}.", warmupRule()));
   if (open > 0)
     page.paragraph(fmt::format("{} still open when the recording ended {} left out.",
                                open == 1 ? "1 step that was" : fmt::format("{} steps that were", open),
                                open == 1 ? "is" : "are"));
   if (!anyGpu) return Unit{};
-  page.heading("GPU time in steady steps", "(sum of their spans)");
+  page.heading(fmt::format("GPU time in steady {}s", thing), "(sum of their spans)");
   page.table(shares);
   return Unit{};
 }

@@ -20,6 +20,8 @@ constexpr auto kRight = TextTable::Align::Right;
 
 bool hasTime(const CollectiveGroup& group) { return group.count > group.withoutKernel; }
 
+std::string ranksText(int64_t ranks) { return ranks > 0 ? fmt::format("{}", ranks) : "-"; }
+
 std::string bytesText(int64_t bytes) { return formatBytes(static_cast<double>(bytes)); }
 
 // Without times a table by size says nothing; by operation it says what was called.
@@ -36,13 +38,14 @@ void writeWithoutTimes(Page& page, const std::vector<CollectiveGroup>& groups) {
   }
   TextTable table({"operation", "ranks", "calls", "bytes"}, {kLeft, kRight, kRight, kLeft});
   for (const auto& [key, total] : totals) {
-    table.add({shortened(escaped(key.first), 24), fmt::format("{}", key.second), formatCount(total.count),
+    table.add({shortened(escaped(key.first), 24), ranksText(key.second), formatCount(total.count),
                total.least == total.most ? bytesText(total.most)
                                          : fmt::format("{} to {}", bytesText(total.least), bytesText(total.most))});
   }
   page.table(table);
   page.paragraph(
-      "calls: one per rank; ranks: of the group. How long they took: cannot say, because the file has no GPU kernel of "
+      "calls: one per rank; ranks: of the group (-: not told). How long they took: cannot say, because the file has no "
+      "GPU kernel of "
       "any of them.");
 }
 
@@ -53,7 +56,7 @@ std::vector<std::string> rowOf(const CollectiveGroup& group) {
   const bool isTimed = hasTime(group);
   return {shortened(escaped(group.operation), 13),
           bytesText(group.bytes),
-          fmt::format("{}", group.rankCount),
+          ranksText(group.rankCount),
           formatCount(group.count),
           isTimed ? formatShort(group.kernelTime) : "-",
           isTimed ? formatShort(group.kernelMedian) : "-",

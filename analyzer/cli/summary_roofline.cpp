@@ -38,7 +38,9 @@ Totals totalsOf(const std::vector<DeviceRoofline>& devices) {
 // "memory-bound 12.3 %, latency-bound 20.0 % (5.0 % in short kernels or small grids, 15.0 % in neither)"
 std::string sharesText(const Totals& totals) {
   const auto share = [&](Duration part) {
-    return formatPercent(100 * static_cast<double>(part.ns()) / static_cast<double>(totals.all.ns()));
+    const double percent = 100 * static_cast<double>(part.ns()) / static_cast<double>(totals.all.ns());
+    constexpr double kLeastShown = 0.05;
+    return percent > 0 && percent < kLeastShown ? "less than 0.1 %" : formatPercent(percent);
   };
   std::string text;
   const auto add = [&](std::string_view name, Duration part) {

@@ -6,8 +6,8 @@
 -- rank: rank of the process; empty when the program set none
 -- pid: process id
 -- step: counts from 0 within its process; empty in the summary's rows (--by step leaves these out, --by summary shows them alone)
--- statistic: step, or of the steady steps of a rank: median, p10, p90 (of each column for itself)
--- source: declared (a range called step, ProfilerStep#N or step N), or period: nothing was declared, and the steps are the repetitions of the kernels on the busiest stream
+-- statistic: step, or of the steady steps of a rank: median, p10, p90, of fewer than 10 steps min and max in their place (of each column for itself)
+-- source: declared (a range called step, ProfilerStep#N or step N), or period: nothing was declared, and the rows are the repetitions of the kernels on the busiest stream, which may be a layer and not a step
 -- warmup: 1: differs from the steady steps, left out of the statistics
 -- host_ns (ns): duration of the declared range on the host; empty for a period
 -- start_to_start_ns (ns): from start_ns to that of the next step (of the ranges where no step has known GPU work), so with what lies between their spans, as loading data; empty: no next step is known
@@ -22,7 +22,8 @@
 -- coverage_pct (%): of the GPU work that starts in the span, what is known to have been launched in the step, by count
 -- steps: how many the row is about
 WITH found AS MATERIALIZED (SELECT * FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns)),
-wanted(statistic, place, p) AS (VALUES ('median', 1, 50), ('p10', 2, 10), ('p90', 3, 90))
+wanted(statistic, place, p, least, most) AS (
+  VALUES ('median', 1, 50, 1, NULL), ('p10', 2, 10, 10, NULL), ('p90', 3, 90, 10, NULL), ('min', 2, 0, 1, 9), ('max', 3, 100, 1, 9))
 SELECT rank, pid, step, statistic, source, warmup, host_ns, start_to_start_ns, start_ns, span_ns, busy_ns, compute_ns, communication_ns,
        exposed_communication_ns, exposed_memory_ns, idle_ns, coverage_pct, steps
 FROM (
@@ -34,6 +35,7 @@ FROM (
          CAST(percentile(busy_ns, p) AS INTEGER), CAST(percentile(compute_ns, p) AS INTEGER),
          CAST(percentile(communication_ns, p) AS INTEGER), CAST(percentile(exposed_communication_ns, p) AS INTEGER),
          CAST(percentile(exposed_memory_ns, p) AS INTEGER), CAST(percentile(idle_ns, p) AS INTEGER), percentile(coverage_pct, p), count(*)
-  FROM found, wanted WHERE warmup = 0 GROUP BY rank, pid, source, statistic)
+  FROM found, wanted WHERE warmup = 0 GROUP BY rank, pid, source, statistic
+  HAVING count(*) >= least AND count(*) <= coalesce(most, count(*)))
 WHERE coalesce(:by, 'all') = 'all' OR (:by = 'step') = (statistic = 'step')
 ORDER BY rank IS NULL, rank, pid, place, step;

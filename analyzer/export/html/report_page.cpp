@@ -11,6 +11,9 @@
 #include <utility>
 
 #include "analyzer/advice/advice.h"
+#include "analyzer/analyses/breakdown.h"
+#include "analyzer/analyses/steps.h"
+#include "analyzer/cli/recorded_time.h"
 #include "analyzer/cli/text.h"
 #include "analyzer/export/html/html_text.h"
 #include "analyzer/export/html/pictures.h"
@@ -104,6 +107,7 @@ class Page {
   OutputFile& m_out;
   std::vector<Report> m_reports;
   std::vector<std::string> m_nothing;  // titles of what the trace has nothing of
+  bool m_areRepetitions = false;       // what the page calls steps: nothing declares them
   Result<Advice> m_advice = Error{"no rule was applied"};
 };
 
@@ -164,32 +168,54 @@ void Page::head() {
   if (!info.complete) note("The recording is not complete: it is still going on, or its recorder was killed.");
 }
 
-// On the steady steps of all ranks.
+// On the steady steps of all ranks; without declared ones on the repetitions.
 void Page::steps() {
   auto rows = m_trace.query(
-      "SELECT count(*), median(time_ns), percentile(time_ns, 10), percentile(time_ns, 90),"
-      " (SELECT count(*) FROM analysis_steps WHERE warmup = 1), median(start_to_start_ns),"
-      " percentile(start_to_start_ns, 10), percentile(start_to_start_ns, 90), count(start_to_start_ns), count(span_ns)"
-      " FROM (SELECT coalesce(span_ns, host_ns) AS time_ns, start_to_start_ns, span_ns FROM analysis_steps"
-      " WHERE warmup = 0)");
+      "WITH found AS MATERIALIZED (SELECT *, coalesce(span_ns, host_ns) AS time_ns FROM analysis_steps),"
+      " chosen AS (SELECT min(source) AS source FROM found WHERE warmup = 0)"
+      " SELECT count(*), median(time_ns), percentile(time_ns, 10), percentile(time_ns, 90), min(time_ns), max(time_ns),"
+      " count(DISTINCT step), count(start_to_start_ns), median(start_to_start_ns), percentile(start_to_start_ns, 10),"
+      " percentile(start_to_start_ns, 90), min(start_to_start_ns), max(start_to_start_ns),"
+      " count(DISTINCT iif(start_to_start_ns IS NULL, NULL, step)), count(span_ns), source = 'period',"
+      " count(DISTINCT pid || ' ' || coalesce(rank, '')),"
+      " (SELECT count(*) FROM found WHERE warmup = 1 AND source = (SELECT source FROM chosen))"
+      " FROM found WHERE warmup = 0 AND source = (SELECT source FROM chosen)");
   if (!rows.ok() || !rows.value().next() || rows.value().integer(0) == 0)
-    return note("The run has no training steps that are declared or that repeat.");
+    return note("The run has no training steps that are declared, and no kernels that repeat.");
   const Statement& row = rows.value();
   const auto time = [&](int column) { return html(cli::formatDuration(row.real(column))); };
-  const auto spread = [&](int median, int64_t count) {
-    return fmt::format("(median of {} steady steps, all ranks; one in ten takes less than {}, one in ten more than {})",
-                       count, time(median + 1), time(median + 2));
+  m_areRepetitions = row.integer(15) != 0;
+  const std::string thing = m_areRepetitions ? "repetition" : "step";
+  // `count`: the column with the number of values; median, tenths, extremes and different steps follow.
+  const auto spread = [&](int count) {
+    const int64_t steps = row.integer(count + 6), processes = row.integer(16);
+    std::string text = fmt::format("{} steady {}{}", steps, thing, steps == 1 ? "" : "s");
+    if (processes > 1) text += fmt::format(" on {} ranks", processes);
+    if (row.integer(count) == 1) return fmt::format("({})", text);
+    if (steps < kLeastForPercentiles)
+      return fmt::format("(median of {}; from {} to {})", text, time(count + 4), time(count + 5));
+    return fmt::format("(median of {}; one in ten takes less than {}, one in ten more than {})", text, time(count + 2),
+                       time(count + 3));
   };
-  const bool isApart = row.integer(8) > 0;
-  m_out.write(fmt::format("<p>A training step takes <b>{}</b>{} {}. ", time(isApart ? 5 : 1),
-                          isApart ? " from its start to that of the next one" : "",
-                          isApart ? spread(5, row.integer(8)) : spread(1, row.integer(0))));
-  if (isApart) {
-    m_out.write(fmt::format("{} takes {} {}; what lies between two steps, as loading data, is not in that. ",
-                            row.integer(9) > 0 ? "Its own work on the GPU, from first to last," : "Its own range",
-                            time(1), spread(1, row.integer(0))));
+  const bool isApart = row.integer(7) > 0;
+  const int shown = isApart ? 7 : 0;
+  if (m_areRepetitions) {
+    m_out.write(
+        fmt::format("<p>No steps are marked; the work repeats every <b>{}</b> {}. That may be a layer, not a "
+                    "step. ",
+                    time(shown + 1), spread(shown)));
+  } else {
+    m_out.write(fmt::format("<p>A training step takes <b>{}</b>{} {}. ", time(shown + 1),
+                            isApart ? " from its start to that of the next one" : "", spread(shown)));
   }
-  m_out.write(fmt::format("{} warm-up step{} left out.</p>\n", row.integer(4), row.integer(4) == 1 ? " is" : "s are"));
+  if (isApart) {
+    m_out.write(fmt::format("{} takes {} {}; what lies between two {}s, as loading data, is not in that. ",
+                            row.integer(14) > 0 ? "Its own work on the GPU, from first to last," : "Its own range",
+                            time(1), spread(0), thing));
+  }
+  if (const int64_t warmup = row.integer(17); warmup > 0)
+    m_out.write(fmt::format("{} warm-up {}{} left out.", warmup, thing, warmup == 1 ? " is" : "s are"));
+  m_out.write("</p>\n");
 }
 
 // The first screen: how long a step takes, where the time went, and the most that could be gained.
@@ -200,6 +226,9 @@ void Page::overview() {
   } else {
     heading("Where the time went", "What did each device do, from its first work to its last?");
     steps();
+    if (const auto devices = breakDown(m_trace); devices.ok()) {
+      if (const std::string recorded = cli::recordedText(m_trace, devices.value()); !recorded.empty()) note(recorded);
+    }
     (void)picture(drawn);
   }
   if (!m_advice.ok() || m_advice.value().findings.empty()) return;
@@ -266,7 +295,7 @@ bool Page::tells(std::string_view sql) {
 void Page::timeline() {
   const Result<std::string> drawn = timelinePicture(m_trace);
   if (drawn.ok() && drawn.value().empty()) return m_nothing.emplace_back("A typical step"), void();
-  heading("A typical step",
+  heading(m_areRepetitions ? "A typical repetition of the kernels" : "A typical step",
           "What ran when, on each rank's streams? (up to 8 ranks; blue: kernels, orange: communication, green: copies "
           "and sets, light: ranges; names appear under the pointer)");
   (void)picture(drawn);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a person who sees a trace for the first time reads: the summary's page, folded lists and the exit codes.
 #include <fstream>
+#include <iterator>
 
 #include "tests/integration/cli/cli.h"
 
@@ -218,6 +219,50 @@ TEST_F(Cli, TheSummarysSharesAreThoseOfTheReport) {
   EXPECT_THAT(page, AllOf(HasSubstr("33.3 µs 33.3 %"), Not(HasSubstr("33.4 %"))));
   EXPECT_THAT(page, HasSubstr("1.00 s recorded, from 0 ns to 1.00 s; GPU work from 0 ns to 100 µs."))
       << "the process lived for a second";
+}
+
+// Nobody said that what repeats is a step; of few there are no percentiles.
+TEST_F(Cli, RepetitionsAreNotCalledSteps) {
+  for (const bool isMarked : {false, true}) {
+    const std::string file = path(isMarked ? "marked.sqlite" : "unmarked.sqlite");
+    {
+      TraceBuilder trace(file);
+      const int64_t process = trace.addRank(0), device = trace.addDevice(process);
+      const int64_t stream = trace.addStream(process, device, 7), thread = trace.addThread(process);
+      for (int64_t i = 0; i < (isMarked ? 4 : 12); ++i) {
+        const int64_t begin = 700'000'000 + i * 5'000'000;
+        if (isMarked) trace.addRange(process, thread, begin, 4'000'000, "ProfilerStep#" + std::to_string(10 + i));
+        for (int64_t k = 0; k < 6; ++k) {
+          const int64_t start = begin + k * 200'000, correlation = trace.newCorrelation();
+          trace.addApiCall(process, thread, start, 1000, "cudaLaunchKernel", correlation);
+          trace.addKernel({process, device, stream, start + 2000, 150'000, correlation, 0},
+                          "layer " + std::to_string(k));
+        }
+      }
+    }
+    const std::string page = plumb({"summary", file}).output, html = file + ".html";
+    ASSERT_EQ(plumb({"export", "--format", "html", file, "-o", html}).exitCode, 0);
+    std::ifstream stream(html);
+    const std::string exported{std::istreambuf_iterator<char>(stream), {}};
+    EXPECT_THAT(page, HasSubstr("700 ms (70.0 % of the recording) after its start"));
+    EXPECT_THAT(exported, HasSubstr("The first GPU work begins 700 ms"));
+    EXPECT_THAT(exported, Not(HasSubstr("warm-up steps are left out")));
+    if (isMarked) {
+      EXPECT_THAT(page, AllOf(HasSubstr("Time per step\n"), HasSubstr("shortest"), Not(HasSubstr("p90")),
+                              Not(HasSubstr("epetition"))));
+      EXPECT_THAT(exported, AllOf(HasSubstr("A training step takes <b>5.00 ms</b>"), HasSubstr("; from 5.00 ms to"),
+                                  Not(HasSubstr("one in ten"))));
+      EXPECT_THAT(plumb({"report", "kernels", file, "--step", "12"}).errors,
+                  HasSubstr("it has the steps 0 to 3; they are what the program calls ProfilerStep#10 to "
+                            "ProfilerStep#13"));
+    } else {
+      EXPECT_THAT(page, AllOf(HasSubstr("Time per repetition  (no steps are marked)"),
+                              HasSubstr("No steps are marked; the work repeats every 5.00 ms (may be a layer"),
+                              HasSubstr("p90"), Not(HasSubstr("Time per step"))));
+      EXPECT_THAT(exported, AllOf(HasSubstr("No steps are marked; the work repeats every <b>5.00 ms</b>"),
+                                  HasSubstr("one in ten"), Not(HasSubstr("A training step"))));
+    }
+  }
 }
 
 TEST_F(Cli, ADiffSaysWhatDiffersInTheCommandsAndWhatItsIntervalCovers) {
