@@ -177,7 +177,8 @@ std::string strangersText(const Comparison& comparison) {
   const auto& shared = comparison.shared;
   if (!shared || std::min(shared->ofA, shared->ofB) >= kNextToNothing) return {};
   return fmt::format(
-      "The runs share next to nothing (work of the same names takes {:.1f} % of A's time and {:.1f} % of B's): they may "
+      "The runs share next to nothing (work of the same names takes {:.1f} % of A's time and {:.1f} % of B's): they "
+      "may "
       "be of different programs. ",
       100 * shared->ofA, 100 * shared->ofB);
 }
