@@ -66,10 +66,8 @@ Result<std::vector<DeviceBreakdown>> breakDown(Trace& trace, const Filter& filte
   for (const GpuActivity& activity : activities.value()) {
     const auto mine = std::ranges::find(windows.value(), activity.process, &ProcessWindows::process);
     if (mine == windows.value().end()) continue;
-    // Where the filter sets no limit the device's own work does.
-    const Interval limit{filter.from ? kAllTime.start : activity.hull.start,
-                         filter.to ? kAllTime.end : activity.hull.end};
-    result.push_back({activity.process, activity.rank, activity.device, breakDown(activity, mine->gpu.clipped(limit)),
+    const IntervalSet within = mine->gpu.clipped(limitOf(filter, activity.hull));
+    result.push_back({activity.process, activity.rank, activity.device, breakDown(activity, within),
                       activity.communicationSource, activity.eventCount, activity.untimedEventCount});
   }
   return result;

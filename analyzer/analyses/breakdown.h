@@ -42,7 +42,7 @@ struct DeviceBreakdown {
 [[nodiscard]] Breakdown breakDown(const GpuActivity& activity, Interval window);
 
 // One row per device that did anything, in order of rank. With a filter that limits the time, the span is the length of
-// its GPU windows (windows.h) between the device's first start and last end; `window` is their hull.
+// its GPU windows (windows.h) inside limitOf() the device's first start and last end; `window` is their hull.
 [[nodiscard]] Result<std::vector<DeviceBreakdown>> breakDown(Trace& trace, const Filter& filter = {});
 // Whether an event has a part in the GPU windows' hull of its process; empty where the filter leaves nothing out. For
 // loadGpuActivity().

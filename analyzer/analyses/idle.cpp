@@ -464,9 +464,7 @@ Result<std::vector<DeviceIdle>> findIdle(Trace& trace, const Filter& filter, Idl
   for (DeviceTimeline& timeline : timelines.value()) {
     const auto mine = std::ranges::find(windows.value(), timeline.process, &ProcessWindows::process);
     if (mine == windows.value().end()) continue;
-    const Interval hull = timeline.hull();
-    const Interval limit{filter.from ? kAllTime.start : hull.start, filter.to ? kAllTime.end : hull.end};
-    pieces.push_back(piecesOf(timeline, mine->gpu.clipped(limit)));
+    pieces.push_back(piecesOf(timeline, mine->gpu.clipped(limitOf(filter, timeline.hull()))));
     launchesByDevice.push_back(launchesOf(known.launches, timeline));
     interest.add(launchesByDevice.back(), pieces.back());
     DeviceIdle device;

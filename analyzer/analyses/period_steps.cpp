@@ -78,6 +78,32 @@ PeriodSteps stepsOf(const DeviceTimeline& timeline, const std::vector<size_t>& k
   return result;
 }
 
+// Adds what another device of the process does. Nothing follows the last repetition: it is given the usual time.
+void addOtherDevice(const DeviceTimeline& timeline, std::vector<PeriodStep>& steps,
+                    const std::vector<TimePoint>& starts) {
+  std::vector<Duration> times;
+  for (size_t i = 1; i < starts.size(); ++i) times.push_back(starts[i] - starts[i - 1]);
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
+  const TimePoint end = starts.back() + times[times.size() / 2];
+  for (const DeviceEvent& event : timeline.events) {
+    if (event.time.start < starts.front() || event.time.start >= end) continue;
+    PeriodStep& step =
+        steps[static_cast<size_t>(std::ranges::upper_bound(starts, event.time.start) - starts.begin()) - 1];
+    step.gpu.end = std::max(step.gpu.end, event.time.end);
+    ++step.eventCount;
+  }
+}
+
+void addOtherDevices(const std::vector<DeviceTimeline>& timelines, ProcessId process, PeriodSteps& period) {
+  std::vector<TimePoint> starts;
+  for (const PeriodStep& step : period.steps) starts.push_back(step.gpu.start);
+  for (const DeviceTimeline& timeline : timelines) {
+    if (timeline.process == process && timeline.device != period.device) {
+      addOtherDevice(timeline, period.steps, starts);
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::map<ProcessId, PeriodSteps>> findPeriodSteps(Trace& trace) {
@@ -111,6 +137,7 @@ Result<std::map<ProcessId, PeriodSteps>> findPeriodSteps(Trace& trace) {
       result.emplace(timeline.process, stepsOf(timeline, kernels, *period, launches.value()));
     }
   }
+  for (auto& [process, period] : result) addOtherDevices(timelines.value(), process, period);
   return result;
 }
 

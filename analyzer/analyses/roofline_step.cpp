@@ -60,13 +60,22 @@ const Step* stepAt(const std::vector<Step>& steps, TimePoint time) {
   return &*std::prev(after);
 }
 
+// What one device does in a step.
+struct DeviceNeeds {
+  double bytes = 0;
+  std::optional<double> computeSeconds;
+};
+
+void raise(std::optional<double>& most, double value) { most = std::max(most.value_or(value), value); }
+
 class Builder {
  public:
-  Builder(const RankSteps& rank, std::vector<Roof> roofs, const RunSize& run,
+  Builder(const Trace& trace, const RankSteps& rank, const DeviceRoofs& roofs, const RunSize& run,
           const std::optional<NetworkRoof>& fallback)
-      : m_rank(rank), m_results(rank.steps.size()) {
-    m_roofline.roofs = std::move(roofs);
-    if (const auto network = DeviceRoofs::network(m_roofline.roofs, run.rankCount, run.hostCount)) {
+      : m_rank(rank), m_results(rank.steps.size()), m_needs(rank.steps.size()) {
+    for (const DeviceId device : rank.devices) m_devices[device].roofs = roofs.of(trace, rank.process, device);
+    if (const auto network =
+            DeviceRoofs::network(m_devices[rank.devices.front()].roofs, run.rankCount, run.hostCount)) {
       m_network = NetworkRoof{network->perSecond, fmt::format("{}{}", nameOf(network->source),
                                                               network->resource == "network" ? "" : " NVLink")};
     } else {
@@ -76,14 +85,17 @@ class Builder {
 
   void add(const Work& work) {
     const Step* step = stepAt(m_rank.steps, work.start);
-    if (!step || work.kernelCount == 0) return;
+    const auto device = m_devices.find(work.device);
+    if (!step || work.kernelCount == 0 || device == m_devices.end()) return;
     StepRoofline& result = resultOf(*step);
+    DeviceNeeds& needs = m_needs[indexOf(*step)][work.device];
+    needs.bytes += work.bytes;
     result.flops += work.flops;
     result.bytes += work.bytes;
     result.knownTime += work.duration;
     if (work.flops <= 0) return;
-    if (const Roof* roof = m_roofline.roof(work.precision)) {
-      result.computeSeconds = result.computeSeconds.value_or(0) + work.flops / roof->perSecond;
+    if (const Roof* roof = device->second.roof(work.precision)) {
+      needs.computeSeconds = needs.computeSeconds.value_or(0) + work.flops / roof->perSecond;
       m_sources.insert(fmt::format("{}: {}", work.precision, nameOf(roof->source)));
     } else {
       m_sources.insert(fmt::format("{}: none", work.precision));
@@ -94,8 +106,10 @@ class Builder {
   }
 
   void finish(const EventFilter& kept, std::optional<int64_t> only, std::vector<StepRoofline>& all) {
-    const Roof* memory = m_roofline.roof("memory");
-    m_sources.insert(fmt::format("memory: {}", memory ? nameOf(memory->source) : "none"));
+    for (const auto& [id, device] : m_devices) {
+      const Roof* memory = device.roof("memory");
+      m_sources.insert(fmt::format("memory: {}", memory ? nameOf(memory->source) : "none"));
+    }
     m_sources.insert(fmt::format("network: {}", m_network ? m_network->source : "none"));
     for (size_t i = 0; i < m_results.size(); ++i) {
       const Step& step = m_rank.steps[i];
@@ -108,7 +122,11 @@ class Builder {
       result.span = step.gpu->span;
       if (result.bytes > 0) result.memoryIntensity = result.flops / result.bytes;
       if (result.sentBytes > 0) result.networkIntensity = result.flops / result.sentBytes;
-      if (memory && result.bytes > 0) result.memorySeconds = result.bytes / memory->perSecond;
+      for (const auto& [device, needs] : m_needs[i]) {
+        if (needs.computeSeconds) raise(result.computeSeconds, *needs.computeSeconds);
+        const Roof* memory = m_devices[device].roof("memory");
+        if (memory && needs.bytes > 0) raise(result.memorySeconds, needs.bytes / memory->perSecond);
+      }
       if (m_network && result.sentBytes > 0) result.networkSeconds = result.sentBytes / m_network->perSecond;
       place(result);
       result.roofs = fmt::format("{}", fmt::join(m_sources, ", "));
@@ -117,7 +135,8 @@ class Builder {
   }
 
  private:
-  StepRoofline& resultOf(const Step& step) { return m_results[static_cast<size_t>(&step - m_rank.steps.data())]; }
+  size_t indexOf(const Step& step) const { return static_cast<size_t>(&step - m_rank.steps.data()); }
+  StepRoofline& resultOf(const Step& step) { return m_results[indexOf(step)]; }
 
   static void place(StepRoofline& result) {
     double most = 0;
@@ -132,9 +151,10 @@ class Builder {
   }
 
   const RankSteps& m_rank;
-  DeviceRoofline m_roofline;  // for its choice of roofs
+  std::map<DeviceId, DeviceRoofline> m_devices;  // for their choice of roofs
   std::optional<NetworkRoof> m_network;
   std::vector<StepRoofline> m_results;
+  std::vector<std::map<DeviceId, DeviceNeeds>> m_needs;  // by step
   std::set<std::string> m_sources;
 };
 
@@ -163,9 +183,8 @@ Result<std::vector<StepRoofline>> stepRooflines(Trace& trace, const Filter& filt
   }
   std::map<ProcessId, Builder> builders;
   for (const RankSteps& rank : ranks.value()) {
-    if (!rank.device || (filter.rank && rank.rank != filter.rank)) continue;
-    builders.try_emplace(rank.process, rank, roofs.value().of(trace, rank.process, *rank.device), sizeOf(trace),
-                         fallback);
+    if (rank.devices.empty() || (filter.rank && rank.rank != filter.rank)) continue;
+    builders.try_emplace(rank.process, trace, rank, roofs.value(), sizeOf(trace), fallback);
   }
   for (const Work& work : collected.value().works) {
     if (const auto builder = builders.find(work.process); builder != builders.end()) builder->second.add(work);

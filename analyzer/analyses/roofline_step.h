@@ -4,6 +4,7 @@
 //   compute   sum over precisions of FLOP / roof of that precision
 //   memory    bytes to and from device memory / memory roof
 //   network   bytes sent / network roof
+// Of several devices of a process compute and memory are those of the device that needs the longest.
 // The largest of them is the step's bound, and bound / span the part of it that was reached. Network intensity = FLOP /
 // byte sent.
 #pragma once

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -21,11 +22,6 @@ constexpr double kWarmupShare = 0.10;
 constexpr double kSlow = 1.5;                     // times the median: a step that a normal one precedes
 constexpr size_t kEarlySteps = 5;                 // compilers, autotuners and allocators are done by then
 constexpr double kWarmupDeviations = 3 * 1.4826;  // 1.4826: a normal distribution's standard deviation in MADs
-
-struct StepWork {
-  Interval hull;
-  int64_t count = 0;
-};
 
 Duration median(std::vector<Duration> values) { return percentile(std::move(values), 0.5); }
 
@@ -172,89 +168,105 @@ void summarize(std::vector<RankSteps>& ranks) {
   }
 }
 
-// The GPU side of declared steps.
-Status addGpuWork(Trace& trace, std::vector<RankSteps>& ranks, const std::vector<GpuActivity>& activities,
-                  const std::vector<DeviceTimeline>& timelines) {
-  auto launches = LaunchIndex::load(trace, timelines);
-  if (!launches.ok()) return launches.error();
-  std::map<ProcessId, RankSteps*> byProcess;
-  for (RankSteps& rank : ranks) byProcess[rank.process] = &rank;
-  std::map<std::pair<ProcessId, DeviceId>, std::vector<StepWork>> work;
-  for (const DeviceTimeline& timeline : timelines) {
-    const auto rank = byProcess.find(timeline.process);
-    if (rank == byProcess.end()) continue;
-    std::vector<StepWork> steps(rank->second->steps.size());
-    for (const DeviceEvent& event : timeline.events) {
-      const Launch* launch = launches.value().find(timeline.process, event.correlation);
-      if (!launch) continue;
-      const std::ptrdiff_t step = stepAt(rank->second->steps, launch->start);
-      if (step < 0) continue;
-      StepWork& mine = steps[static_cast<size_t>(step)];
-      mine.hull.start = mine.count ? std::min(mine.hull.start, event.time.start) : event.time.start;
-      mine.hull.end = mine.count ? std::max(mine.hull.end, event.time.end) : event.time.end;
-      ++mine.count;
-    }
-    work[{timeline.process, timeline.device}] = std::move(steps);
-  }
+// All devices of a process.
+struct ProcessWork {
+  std::vector<const GpuActivity*> activities;
+  std::vector<const DeviceTimeline*> timelines;
+};
 
-  std::map<ProcessId, int64_t> mostWork;
-  for (const GpuActivity& activity : activities) {
-    const auto steps = work.find({activity.process, activity.device});
-    if (steps == work.end()) continue;
-    int64_t count = 0;
-    for (const StepWork& step : steps->second) count += step.count;
-    if (count <= mostWork[activity.process]) continue;
-    mostWork[activity.process] = count;
-    RankSteps& rank = *byProcess[activity.process];
-    rank.device = activity.device;
-    for (size_t i = 0; i < rank.steps.size(); ++i) {
-      const StepWork& mine = steps->second[i];
-      rank.steps[i].gpuEventCount = mine.count;
-      rank.steps[i].gpu = mine.count ? std::optional(breakDown(activity, mine.hull)) : std::nullopt;
-    }
-  }
-  return Unit{};
+std::map<ProcessId, ProcessWork> byProcess(const std::vector<GpuActivity>& activities,
+                                           const std::vector<DeviceTimeline>& timelines) {
+  std::map<ProcessId, ProcessWork> result;
+  for (const GpuActivity& activity : activities) result[activity.process].activities.push_back(&activity);
+  for (const DeviceTimeline& timeline : timelines) result[timeline.process].timelines.push_back(&timeline);
+  return result;
 }
 
-Status addPeriods(Trace& trace, std::vector<RankSteps>& ranks, const std::vector<GpuActivity>& activities) {
+// What several devices do, as if one did it.
+GpuActivity together(const std::vector<const GpuActivity*>& devices) {
+  GpuActivity all;
+  for (const GpuActivity* device : devices) {
+    for (IntervalSet GpuActivity::*kind : {&GpuActivity::compute, &GpuActivity::communication, &GpuActivity::memory}) {
+      all.*kind = unite(all.*kind, device->*kind);
+    }
+  }
+  return all;
+}
+
+// Makes windows, spans without anything in them yet, of the GPU work launched in declared steps.
+void addLaunchedWork(RankSteps& rank, const ProcessWork& work, const LaunchIndex& launches) {
+  for (const DeviceTimeline* timeline : work.timelines) {
+    for (const DeviceEvent& event : timeline->events) {
+      const Launch* launch = launches.find(rank.process, event.correlation);
+      if (!launch) continue;
+      const std::ptrdiff_t at = stepAt(rank.steps, launch->start);
+      if (at < 0) continue;
+      Step& step = rank.steps[static_cast<size_t>(at)];
+      if (!step.gpu) step.gpu.emplace().window = event.time;
+      Interval& window = step.gpu->window;
+      window = {std::min(window.start, event.time.start), std::max(window.end, event.time.end)};
+      ++step.gpuEventCount;
+    }
+  }
+}
+
+Result<std::vector<RankSteps>> periodsOf(Trace& trace) {
   auto periods = findPeriodSteps(trace);
   if (!periods.ok()) return periods.error();
+  std::vector<RankSteps> result;
   for (const auto& [process, period] : periods.value()) {
-    const auto activity = std::ranges::find_if(activities, [&, id = process, device = period.device](const auto& a) {
-      return a.process == id && a.device == device;
-    });
-    if (activity == activities.end()) continue;
     RankSteps rank;
     rank.process = process;
-    rank.rank = activity->rank;
-    rank.device = period.device;
+    if (const Process* p = trace.process(process)) rank.rank = p->rank;
     rank.source = StepSource::Period;
     for (const PeriodStep& repetition : period.steps) {
       Step step;
       step.number = static_cast<int64_t>(rank.steps.size());
       step.host = repetition.host;
-      step.gpu = breakDown(*activity, repetition.gpu);
+      step.gpu.emplace().window = repetition.gpu;
       step.gpuEventCount = repetition.eventCount;
       if (rank.steps.size() + 1 < period.steps.size()) step.next = rank.steps.size() + 1;
-      rank.steps.push_back(step);
+      rank.steps.push_back(std::move(step));
     }
-    ranks.push_back(std::move(rank));
+    result.push_back(std::move(rank));
   }
-  return Unit{};
+  return result;
 }
 
-// How many GPU events of the rank's device start in each step's span.
-void countWithin(const std::vector<DeviceTimeline>& timelines, std::vector<RankSteps>& ranks) {
-  for (const DeviceTimeline& timeline : timelines) {
-    for (RankSteps& rank : ranks) {
-      if (rank.process != timeline.process || rank.device != timeline.device) continue;
-      const auto before = [&](TimePoint t) {
-        return std::partition_point(timeline.events.begin(), timeline.events.end(),
-                                    [&](const DeviceEvent& event) { return event.time.start < t; });
-      };
-      for (Step& step : rank.steps) {
-        if (step.gpu) step.gpuEventsWithin = before(step.gpu->window.end) - before(step.gpu->window.start);
-      }
+// How many GPU events of the device start in the window.
+int64_t countWithin(const DeviceTimeline& timeline, Interval window) {
+  const auto before = [&](TimePoint t) {
+    return std::partition_point(timeline.events.begin(), timeline.events.end(),
+                                [&](const DeviceEvent& event) { return event.time.start < t; });
+  };
+  return before(window.end) - before(window.start);
+}
+
+// Fills the steps' windows.
+void breakDownSteps(RankSteps& rank, const ProcessWork& work) {
+  if (work.activities.empty()) return;
+  const bool areSeveral = work.activities.size() > 1;
+  const GpuActivity united = areSeveral ? together(work.activities) : GpuActivity();
+  const GpuActivity& all = areSeveral ? united : *work.activities.front();
+  for (Step& step : rank.steps) {
+    if (!step.gpu) continue;
+    const Interval window = step.gpu->window;
+    step.gpu = breakDown(all, window);
+    for (const DeviceTimeline* timeline : work.timelines) step.gpuEventsWithin += countWithin(*timeline, window);
+  }
+  for (const GpuActivity* activity : work.activities) {
+    std::vector<Breakdown> parts;
+    bool works = !areSeveral;
+    for (const Step& step : rank.steps) {
+      if (!step.gpu) continue;
+      parts.push_back(areSeveral ? breakDown(*activity, step.gpu->window) : *step.gpu);
+      works |= parts.back().busy > Duration();
+    }
+    if (!works || parts.empty()) continue;
+    rank.devices.push_back(activity->device);
+    auto part = parts.begin();
+    for (Step& step : rank.steps) {
+      if (step.gpu) step.parts.push_back(*part++);
     }
   }
 }
@@ -314,12 +326,20 @@ Result<std::vector<RankSteps>> findSteps(Trace& trace) {
   if (!activities.ok()) return activities.error();
   auto timelines = loadDeviceTimelines(trace);
   if (!timelines.ok()) return timelines.error();
+  const std::map<ProcessId, ProcessWork> work = byProcess(activities.value(), timelines.value());
+  const auto workOf = [&](const RankSteps& rank) {
+    const auto mine = work.find(rank.process);
+    return mine == work.end() ? ProcessWork() : mine->second;
+  };
   if (!ranks.empty()) {
-    const Status added = addGpuWork(trace, ranks, activities.value(), timelines.value());
-    if (!added.ok()) return added.error();
+    auto launches = LaunchIndex::load(trace, timelines.value());
+    if (!launches.ok()) return launches.error();
+    for (RankSteps& rank : ranks) addLaunchedWork(rank, workOf(rank), launches.value());
   }
-  if (const Status added = addPeriods(trace, ranks, activities.value()); !added.ok()) return added.error();
-  countWithin(timelines.value(), ranks);
+  auto periods = periodsOf(trace);
+  if (!periods.ok()) return periods.error();
+  std::ranges::move(periods.value(), std::back_inserter(ranks));
+  for (RankSteps& rank : ranks) breakDownSteps(rank, workOf(rank));
   std::stable_sort(ranks.begin(), ranks.end(), [](const RankSteps& a, const RankSteps& b) {
     return std::make_tuple(!a.rank, a.rank.value_or(0), a.process) <
            std::make_tuple(!b.rank, b.rank.value_or(0), b.process);

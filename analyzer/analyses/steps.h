@@ -3,7 +3,8 @@
 // one a repetition of its kernels (period_steps.h). A declared step's GPU span is from the
 // first start to the last end of the GPU work whose launch call began inside the step's host range, on any thread of
 // the process; its breakdown is over that window. What lies between two spans (loading data) is in the time from start
-// to start.
+// to start. The devices of one process are taken as one: the span is of the work on all of them, compute is time in
+// which a kernel runs on any of them, and idle is time in which none of them works.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,6 +24,7 @@ struct Step {
   RangeId range;                 // 0 of a repetition
   Interval host;                 // of a repetition: the launches
   std::optional<Breakdown> gpu;  // none: no GPU work is known to have been launched in it
+  std::vector<Breakdown> parts;  // of each of RankSteps::devices alone, over the window of `gpu`; empty without that
   // From the start of its GPU span to that of the next step's; of host ranges where no step has known GPU work. None:
   // the next step is not known: there is none, or it bears not the next number.
   std::optional<Duration> startToStart;
@@ -43,7 +45,7 @@ inline constexpr int64_t kLeastForPercentiles = 10;
 struct RankSteps {
   ProcessId process;
   std::optional<int64_t> rank;
-  std::optional<DeviceId> device;  // the one with the most work launched in steps
+  std::vector<DeviceId> devices;  // that have work in the GPU span of a step
   StepSource source = StepSource::Declared;
   std::vector<Step> steps;
   int64_t warmupCount = 0;

@@ -46,7 +46,7 @@ Result<std::map<StreamId, StreamWork>> loadStreams(Trace& trace) {
 }
 
 IntervalSet limitedTo(const IntervalSet& windows, Interval hull, const Filter& filter) {
-  return windows.clipped({filter.from ? kAllTime.start : hull.start, filter.to ? kAllTime.end : hull.end});
+  return windows.clipped(limitOf(filter, hull));
 }
 
 // How long each of some disjoint sets' members coincide with 1, 2, 3 or more of all.

@@ -350,6 +350,11 @@ Status checkFilter(Trace& trace, const Filter& filter) {
   return filter.range ? checkRange(trace, filter) : Status(Unit{});
 }
 
+Interval limitOf(const Filter& filter, Interval work) {
+  const bool hasEnds = filter.step || filter.range;
+  return {hasEnds || filter.from ? kAllTime.start : work.start, hasEnds || filter.to ? kAllTime.end : work.end};
+}
+
 Result<std::vector<ProcessWindows>> findWindows(Trace& trace, const Filter& filter) {
   const Interval limit{filter.from.value_or(kAllTime.start),
                        std::max(filter.to.value_or(kAllTime.end), filter.from.value_or(kAllTime.start))};

@@ -25,6 +25,10 @@ struct ProcessWindows {
 // Every time that a trace can hold.
 inline constexpr Interval kAllTime{TimePoint(-kLargestTimeNs), TimePoint(kLargestTimeNs)};
 
+// What a filter leaves of a device whose work is this long, from its first start to its last end. Where it sets no
+// limit the device's own work does; a step or a range is as long on each device of the process.
+[[nodiscard]] Interval limitOf(const Filter& filter, Interval work);
+
 // The processes of the filter's rank, in order of rank; one without a window has empty sets. Errors as checkFilter(),
 // and for a step or range that has no end.
 [[nodiscard]] Result<std::vector<ProcessWindows>> findWindows(Trace& trace, const Filter& filter);

@@ -45,7 +45,7 @@ constexpr Source kSources[] = {
     {{"counter", nullptr, nullptr, nullptr, nullptr}, "counter_sample", "counter", "cupti"},
     {{"operator", nullptr, nullptr, nullptr, nullptr}, "operator", "operator", ""},
     {{"api_call", nullptr, nullptr, nullptr, nullptr}, "api_call", "API call", "cupti"},
-    {{" range ", " ranges ", "analysis_ranges", "analysis_steps", "report_steps"}, "range", "range", "nvtx"},
+    {{" range ", " ranges ", "analysis_ranges", "analysis_step", "report_steps"}, "range", "range", "nvtx"},
     {{"kernel", "analysis_", "hta_", "tracelens_", nullptr}, "kernel", "kernel", "cupti"},
 };
 

@@ -135,7 +135,7 @@ Status writeSteps(Page& page, Trace& trace) {
                    areMany ? "p90" : "longest", "of", "start to start"},
                   {kRight, kRight, kRight, kRight, kRight, kRight, kLeft, kRight});
   TextTable shares = shareTable();
-  bool anyGpu = false, anyHost = false, anyWarmup = false, anyPeriod = false, anyBetween = false;
+  bool anyGpu = false, anyHost = false, anyWarmup = false, anyPeriod = false, anyBetween = false, anySeveral = false;
   int64_t open = 0;
   for (const RankSteps& rank : ranks.value()) {
     const auto& statistics = rank.statistics;
@@ -156,6 +156,7 @@ Status writeSteps(Page& page, Trace& trace) {
     open += rank.openCount;
     if (!rank.timesAreGpuSpans) continue;
     anyGpu = true;
+    anySeveral |= rank.devices.size() > 1;
     addBreakdown(shares, rankText(trace, rank.process), sumOf(rank.steps));
   }
   page.table(times);
@@ -181,6 +182,11 @@ Status writeSteps(Page& page, Trace& trace) {
   if (!anyGpu) return Unit{};
   page.heading(fmt::format("GPU time in steady {}s", thing), "(sum of their spans)");
   page.table(shares);
+  if (anySeveral) {
+    page.paragraph(
+        "The devices of one process are taken as one: compute is running when a kernel of any of them is, idle is when "
+        "none of them works. `plumb report breakdown --by step` has each device for itself.");
+  }
   return Unit{};
 }
 

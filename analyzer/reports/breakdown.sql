@@ -6,7 +6,7 @@
 -- pid: process id
 -- device: CUDA ordinal
 -- step: with --by step; counts from 0 within its process
--- span_ns (ns): last GPU end - first GPU start = compute + exposed communication + exposed memory + idle
+-- span_ns (ns): last GPU end - first GPU start = compute + exposed communication + exposed memory + idle; of a step on all devices of the process, one that joins late is idle until then
 -- busy_ns (ns): union of all GPU work
 -- compute_ns (ns): union of the kernels that are not communication
 -- communication_ns (ns): union of the communication kernels
@@ -28,7 +28,7 @@ WITH found AS (
   UNION ALL
   SELECT rank, pid, device, step, span_ns, busy_ns, compute_ns, communication_ns, overlap_ns, exposed_communication_ns, memory_ns,
          exposed_memory_ns, idle_ns, NULL, NULL
-  FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'step' AND span_ns IS NOT NULL)
+  FROM analysis_step_devices(:rank, :step, :range, :from_ns, :to_ns) WHERE :by = 'step')
 SELECT rank, pid, device, step, span_ns, busy_ns, compute_ns, communication_ns, overlap_ns, exposed_communication_ns, memory_ns,
        exposed_memory_ns, idle_ns, 100.0 * compute_ns / nullif(span_ns, 0) AS compute_pct,
        100.0 * exposed_communication_ns / nullif(span_ns, 0) AS exposed_communication_pct,

@@ -12,7 +12,7 @@
 -- sent_bytes (bytes): sent to other ranks; collectives by NCCL's bus factors
 -- memory_intensity (FLOP/byte): flops / bytes
 -- network_intensity (FLOP/byte): flops / sent_bytes
--- compute_bound_ns (ns): the least time of its FLOPs: sum over precisions of flops / roof; empty: no roof
+-- compute_bound_ns (ns): the least time of its FLOPs: sum over precisions of flops / roof; empty: no roof; of several devices of the process that of the one that needs the longest, as in memory_bound_ns
 -- memory_bound_ns (ns): bytes / memory roof
 -- network_bound_ns (ns): sent_bytes / network roof
 -- bound: the largest of the three: compute, memory or network

@@ -11,14 +11,14 @@
 -- warmup: 1: differs from the steady steps, left out of the statistics
 -- host_ns (ns): duration of the declared range on the host; empty for a period
 -- start_to_start_ns (ns): from start_ns to that of the next step (of the ranges where no step has known GPU work), so with what lies between their spans, as loading data; empty: no next step is known
--- start_ns (ns): first start of the GPU work launched in the step
+-- start_ns (ns): first start of the GPU work launched in the step, on whichever device of the process (`report breakdown --by step` has each for itself)
 -- span_ns (ns): from there to its last end; empty: no GPU work is known to have been launched in it
--- busy_ns (ns): union of all GPU work in the span
+-- busy_ns (ns): union of all GPU work in the span, of all devices of the process, as in the columns below
 -- compute_ns (ns): union of the kernels that are not communication
 -- communication_ns (ns): union of the communication kernels
 -- exposed_communication_ns (ns): communication without compute at the same time
 -- exposed_memory_ns (ns): copies and sets without compute or communication at the same time
--- idle_ns (ns): span - busy
+-- idle_ns (ns): span - busy: no device of the process works
 -- coverage_pct (%): of the GPU work that starts in the span, what is known to have been launched in the step, by count
 -- steps: how many the row is about
 WITH found AS MATERIALIZED (SELECT * FROM analysis_steps(:rank, :step, :range, :from_ns, :to_ns)),

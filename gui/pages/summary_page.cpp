@@ -60,8 +60,9 @@ SummaryPage::SummaryPage(ViewState& state, QWidget* parent)
           this)),
       m_steps(new TableSection(
           tr("Steps"),
-          tr("span: from the first start to the last end of the device work launched in the step; start to start: "
-             "from there to the first work of the next step. Double click shows a step on the timeline."),
+          tr("span: from the first start to the last end of the device work launched in the step, on all devices of "
+             "the rank as if they were one; start to start: from there to the first work of the next step. Double "
+             "click shows a step on the timeline."),
           withBreakdown({tr("rank"), tr("step"), tr("host time"), tr("start to start")}) << tr("note"), this)),
       m_problem(new QLabel(this)) {
   m_problem->setTextFormat(Qt::PlainText);

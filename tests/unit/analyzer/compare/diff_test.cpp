@@ -40,7 +40,8 @@ struct RunSpec {
   bool hasSteps = true;
   int64_t peakBytes = 1000;
   int64_t secondUs = 10;
-  int64_t loadUs = 0;  // at the beginning of each step, before its work
+  int64_t loadUs = 0;           // at the beginning of each step, before its work
+  int64_t onOtherDeviceUs = 0;  // a kernel of each step beside the gemm, on another device of the rank
 };
 
 Trace makeRun(const File& file, const RunSpec& spec) {
@@ -50,17 +51,30 @@ Trace makeRun(const File& file, const RunSpec& spec) {
       const OneRank rank(trace, r, spec.ranks);
       trace.addAllocation(
           {.process = rank.process, .device = rank.device, .startNs = 0, .address = 4096, .bytes = spec.peakBytes});
+      TraceBuilder::Work elsewhere = rank.work(0, spec.onOtherDeviceUs * kUs);
+      if (spec.onOtherDeviceUs > 0) {
+        elsewhere.device = trace.addDevice(rank.process, {.ordinal = 1});
+        elsewhere.stream = trace.addStream(rank.process, elsewhere.device, 7);
+      }
       int64_t begin = 0;
       for (const int64_t us : spec.gemmUs) {
         const int64_t length = us * kUs + 20 * kUs + spec.secondUs * kUs;
         if (spec.hasSteps) trace.addRange(rank.process, rank.thread, begin, spec.loadUs * kUs + length, "step");
         begin += spec.loadUs * kUs;
+        const auto launchOn = [&](TraceBuilder::Work work, const std::string& name) {
+          work.correlation = trace.newCorrelation();
+          trace.addApiCall(rank.process, rank.thread, work.startNs - kUs, kUs / 2, "cudaLaunchKernel",
+                           work.correlation);
+          trace.addKernel(work, name);
+        };
         const auto launch = [&](int64_t start, int64_t duration, const std::string& name) {
-          const int64_t correlation = trace.newCorrelation();
-          trace.addApiCall(rank.process, rank.thread, start - kUs, kUs / 2, "cudaLaunchKernel", correlation);
-          trace.addKernel(rank.work(start, duration, correlation), name);
+          launchOn(rank.work(start, duration), name);
         };
         launch(begin + 2 * kUs, us * kUs, "gemm");
+        if (spec.onOtherDeviceUs > 0) {
+          elsewhere.startNs = begin + 2 * kUs;
+          launchOn(elsewhere, "elsewhere");
+        }
         if (!spec.second.empty()) launch(begin + 5 * kUs + us * kUs, spec.secondUs * kUs, spec.second);
         begin += length;
       }
@@ -220,6 +234,20 @@ TEST(CompareRuns, SaysWhereTheGpuTimeOfAStepWent) {
   EXPECT_DOUBLE_EQ(*rowOf(comparison, Subject::Breakdown, "idle").a, 3.0 * kUs);
   EXPECT_DOUBLE_EQ(*rowOf(comparison, Subject::Breakdown, "communication behind compute (overlap)").b, 0);
   EXPECT_EQ(comparison.rows[2].subject, Subject::Breakdown);
+}
+
+// Two devices of one process: the slower one counts, though the other has more to do.
+TEST(CompareRuns, ASlowerSecondDeviceIsASlowerStep) {
+  RunSpec spec{{100, 103, 98, 101, 99, 102}, 1, "gemm"};
+  spec.onOtherDeviceUs = 50;
+  RunSpec slower = spec;
+  slower.onOtherDeviceUs = 200;
+  const Comparison comparison = compare(spec, slower);
+  EXPECT_EQ(rowOf(comparison, Subject::Kernel, "elsewhere").verdict, "slower");
+  const Difference& step = rowOf(comparison, Subject::Step, kGpuSpan);
+  EXPECT_EQ(step.verdict, "slower");
+  EXPECT_DOUBLE_EQ(*step.b, 200.0 * kUs);
+  EXPECT_EQ(rowOf(comparison, Subject::Breakdown, "compute").verdict, "more");
 }
 
 TEST(CompareRuns, WithoutStepsHasNoGpuTimePerStep) {
