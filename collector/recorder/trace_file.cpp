@@ -112,6 +112,17 @@ bool isRecovered(Database& database) {
              "SELECT count(*) >= {} FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL", indexes)) == "1";
 }
 
+// Takes the lock where nobody has it. A recorder whose run has just ended may hold it a moment longer than its launcher
+// waits.
+bool isHeldByRecorder(int fd) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kPatience{1};
+  for (const auto end = Clock::now() + kPatience;; ::usleep(kPauseUs)) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return false;
+    if (Clock::now() >= end) return true;
+  }
+}
+
 }  // namespace
 
 void removeTraceFile(const std::string& path) noexcept {
@@ -170,7 +181,7 @@ Result<std::string> recoverTraceFile(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return Error{fmt::format("Cannot open {}: {}.", path, std::strerror(errno))};
   const FileLock lock(fd);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (isHeldByRecorder(fd)) {
     return Error{
         fmt::format("{} is still being recorded; wait for the end of the run, or stop its plumb-recorder.", path)};
   }
