@@ -8,6 +8,7 @@
 
 #include "analyzer/analyses/convolution_operators.h"
 #include "analyzer/analyses/operator_work.h"
+#include "analyzer/analyses/precision.h"
 
 namespace plumb {
 namespace {
@@ -249,6 +250,10 @@ class Loader {
 }  // namespace
 
 void UntypedWorks::see(std::vector<Work>& works, size_t work, StringId kernelName) {
+  if (works[work].precisionAssumed && multipliesInTf32(kernelName)) {
+    works[work].precision = "tf32";
+    works[work].precisionAssumed = false;
+  }
   const auto list = m_lists.find(work);
   if (list == m_lists.end()) return;
   const auto [element, isNew] = m_elements.try_emplace(kernelName);
@@ -260,6 +265,12 @@ void UntypedWorks::see(std::vector<Work>& works, size_t work, StringId kernelNam
   works[work].bytes = typed.bytes;
   works[work].written = typed.written;
   m_lists.erase(list);
+}
+
+bool UntypedWorks::multipliesInTf32(StringId kernelName) {
+  const auto [known, isNew] = m_inTf32.try_emplace(kernelName);
+  if (isNew) known->second = formatOfGemmKernel(m_trace.text(kernelName)) == "tf32";
+  return known->second;
 }
 
 std::vector<std::pair<size_t, int64_t>> UntypedWorks::rest() const {

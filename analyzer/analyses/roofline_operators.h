@@ -21,13 +21,14 @@ struct IdPairHash {
   }
 };
 
-// Works on lists of tensors, whose types only the names of their kernels tell.
+// What only the names of a work's kernels tell: the types of lists of tensors, and that a product of floats was in
+// tf32.
 class UntypedWorks {
  public:
   explicit UntypedWorks(Trace& trace) : m_trace(trace) {}
 
   void add(size_t work, const ListWork& list, int64_t unknown) { m_lists.try_emplace(work, Untyped{list, unknown}); }
-  // Gives a work its bytes if this kernel of it tells the type.
+  // Gives a work its bytes, or its precision, if this kernel of it tells the type.
   void see(std::vector<Work>& works, size_t work, StringId kernelName);
   // Of those whose type no kernel told: the work, and its index in CollectedWork::unknownOperators.
   [[nodiscard]] std::vector<std::pair<size_t, int64_t>> rest() const;
@@ -37,9 +38,12 @@ class UntypedWorks {
     ListWork list;
     int64_t unknown;
   };
+  [[nodiscard]] bool multipliesInTf32(StringId kernelName);
+
   Trace& m_trace;
   std::unordered_map<size_t, Untyped> m_lists;
   std::unordered_map<StringId, std::optional<KernelElement>> m_elements;  // by name
+  std::unordered_map<StringId, bool> m_inTf32;                            // likewise
 };
 
 // Who caused a launch (process, correlation): the index of a work, or ~index in CollectedWork::unknownOperators.

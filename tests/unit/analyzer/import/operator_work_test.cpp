@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The work of operators in real recordings of other people, which are not part of the project: PLUMB_TEST_TRACES names
 // the folder that holds them.
+#include <gmock/gmock.h>
+
 #include <cstdlib>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "analyzer/analyses/roofline.h"
 #include "analyzer/trace/trace.h"
@@ -49,6 +54,31 @@ TEST_F(OperatorWorkTest, OfResNet50IsThatOfItsPaper) {
   EXPECT_DOUBLE_EQ(pointOf(roofline, "aten::cudnn_convolution_backward_input").flops,
                    forward.flops - 2.0 * 6 * 32 * (64 * 112 * 112) * (7 * 7 * 3));
   EXPECT_LT(roofline.unknownDuration.ns() * 100, roofline.knownDuration.ns());
+}
+
+// torch names the operands' type; that they are multiplied in tf32 only the kernel's name tells.
+TEST_F(ImportTest, ProductsOfFloatsAreInTf32WhereTheKernelSaysSo) {
+  const auto product = [](const char* ts, int external) {
+    return hostEvent("cpu_op", "aten::mm", ts, "5",
+                     R"({"External id": )" + std::to_string(external) +
+                         R"(, "Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"]})");
+  };
+  const auto kernel = [](const char* name, const char* ts, int external) {
+    return kernelEvent(name, ts, "7", external + 100, R"(, "External id": )" + std::to_string(external));
+  };
+  imported(traceOf({product("10", 1), product("20", 2), kernel("cutlass_80_tensorop_s1688gemm_128x128_nn", "30", 1),
+                    kernel("ampere_sgemm_128x64_nn", "40", 2)}));
+  auto trace = Trace::open(output());
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  const auto devices = analyzeRoofline(trace.value(), {}, RooflineBy::Kernel);
+  ASSERT_TRUE(devices.ok() && devices.value().size() == 1);
+  std::map<std::string, std::pair<std::string, bool>> precisions;
+  for (const RooflinePoint& point : devices.value()[0].points)
+    precisions[point.name] = {point.precision, point.precisionAssumed};
+  using testing::Pair;
+  EXPECT_THAT(precisions,
+              testing::UnorderedElementsAre(Pair("cutlass_80_tensorop_s1688gemm_128x128_nn", Pair("tf32", false)),
+                                            Pair("ampere_sgemm_128x64_nn", Pair("fp32", true))));
 }
 
 // 16 sequences of 559 tokens, 16 heads of 64, causal, in 24 layers.
