@@ -26,7 +26,18 @@ std::string_view noteOf(CommunicationSource source) {
 }
 
 bool isCommunicationName(std::string_view kernelName) {
-  static constexpr std::array<std::string_view, 5> kLibraries = {"nccl", "rccl", "nvshmem", "deep_ep", "deepep"};
+  // Also import/completion.sql's. The last are of torch's symmetric memory and of vLLM.
+  static constexpr std::array<std::string_view, 11> kLibraries = {"nccl",
+                                                                  "rccl",
+                                                                  "hccl",
+                                                                  "oneccl",
+                                                                  "msccl",
+                                                                  "nvshmem",
+                                                                  "deep_ep",
+                                                                  "deepep",
+                                                                  "multimem_all_",
+                                                                  "_shot_all_reduce",
+                                                                  "cross_device_reduce"};
   std::string name(kernelName);
   std::transform(name.begin(), name.end(), name.begin(), lower);
   return std::any_of(kLibraries.begin(), kLibraries.end(),

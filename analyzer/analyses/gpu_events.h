@@ -24,7 +24,7 @@ enum class CommunicationSource : uint8_t { Records, Names };
 // " (communication: by name)" for Names, "" for Records.
 [[nodiscard]] std::string_view noteOf(CommunicationSource source);
 
-// True for the names of communication libraries' kernels (nccl, rccl, nvshmem, deep_ep …).
+// True for the names of communication libraries' kernels (nccl, rccl, hccl, nvshmem, deep_ep …).
 [[nodiscard]] bool isCommunicationName(std::string_view kernelName);
 
 // Which kernels, copies and sets are communication.
