@@ -202,7 +202,11 @@ std::vector<int64_t> joined(const std::vector<int64_t>& a, const std::vector<int
 }
 
 // Ranks that called something else than most did under this number.
-std::vector<int64_t> oddOnes(Trace& trace, const Group& group, int64_t sequence, const std::vector<int64_t>& called) {
+struct Odd {
+  std::vector<int64_t> ranks;  // none: all called the same
+  std::string called, most;    // what they called, and what most did
+};
+Odd oddOnes(Trace& trace, const Group& group, int64_t sequence, const std::vector<int64_t>& called) {
   std::map<std::string, std::vector<int64_t>> byKind;
   for (const int64_t rank : called) {
     const auto& calls = group.ranks.at(rank).calls;
@@ -211,16 +215,22 @@ std::vector<int64_t> oddOnes(Trace& trace, const Group& group, int64_t sequence,
     const std::string name(trace.text(call->second.name));
     // Only of a reduction to all must the sizes be the same on every rank.
     const bool sameSizes = name.find("all_reduce") != std::string::npos || name.find("allreduce") != std::string::npos;
-    byKind[name + (sameSizes ? std::string(" ").append(trace.text(call->second.sizes)) : "")].push_back(rank);
+    std::string kind = name;
+    if (sameSizes) kind.append(" of ").append(trace.text(call->second.sizes));
+    if (const auto type = trace.text(call->second.datatype); !type.empty()) kind.append(" of ").append(type);
+    byKind[kind].push_back(rank);
   }
   if (byKind.size() < 2) return {};
   const auto most = std::max_element(byKind.begin(), byKind.end(),
                                      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  std::vector<int64_t> odd;
+  Odd odd;
+  odd.most = most->first;
   for (auto entry = byKind.begin(); entry != byKind.end(); ++entry) {
-    if (entry != most) odd.insert(odd.end(), entry->second.begin(), entry->second.end());
+    if (entry == most) continue;
+    odd.ranks.insert(odd.ranks.end(), entry->second.begin(), entry->second.end());
+    odd.called.append(odd.called.empty() ? "" : " or ").append(entry->first);
   }
-  std::sort(odd.begin(), odd.end());
+  std::sort(odd.ranks.begin(), odd.ranks.end());
   return odd;
 }
 
@@ -245,10 +255,11 @@ void judge(Trace& trace, const Group& group, const Parts& parts, StuckCollective
                                parts.called.size() == 1 ? "s" : "", said(parts.never));
     return;
   }
-  stuck.missing = oddOnes(trace, group, stuck.sequence, parts.called);
+  Odd odd = oddOnes(trace, group, stuck.sequence, parts.called);
+  stuck.missing = std::move(odd.ranks);
   if (!stuck.missing.empty()) {
     stuck.kind = StuckKind::CalledDifferently;
-    stuck.reason = fmt::format("{} called another operation or other sizes than the others", said(stuck.missing));
+    stuck.reason = fmt::format("{} called {}, the others {}", said(stuck.missing), odd.called, odd.most);
   } else if (!parts.unknown.empty()) {
     stuck.kind = StuckKind::CannotSay;
     stuck.reason = fmt::format("of {} nothing is in the file", said(parts.unknown));

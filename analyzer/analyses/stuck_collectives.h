@@ -4,7 +4,7 @@
 // missing. A file without states is a recording: see stuck_recording.h. Ranks are those of the run.
 //   held back by a rank: others completed it, so the rest did not do its part (its GPU or its network).
 //   never called: a rank's last enqueued collective comes before it.
-//   called differently: ranks called another operation or other sizes under the same number.
+//   called differently: ranks called another operation, other sizes or another data type under the same number.
 //   waiting: all ranks called it and none completed it; it waits for what is queued before it, or for the network.
 #pragma once
 #include <cstdint>

@@ -2,7 +2,7 @@
 -- Stuck collectives
 -- In which collective does the run hang, and which ranks are missing?
 -- by: collective, rank
--- state: held back: some ranks completed it and the missing ones did not; never called: the missing ranks never called it; called differently: they called another operation or other sizes; waiting: all called it and none completed it; cannot say
+-- state: held back: some ranks completed it and the missing ones did not; never called: the missing ranks never called it; called differently: they called another operation, other sizes or another data type; waiting: all called it and none completed it; cannot say
 -- process_group: as the framework calls it; of a recording the communicator's name or id
 -- rank: by rank: of whom the row is
 -- part: by rank: missing, waiting or completed

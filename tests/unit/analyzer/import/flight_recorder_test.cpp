@@ -157,6 +157,17 @@ TEST_F(FlightRecorderTest, DifferentOperationsUnderOneNumberAreTold) {
   EXPECT_EQ(stuck.collectives[0].missing.size(), 1u);
 }
 
+TEST_F(FlightRecorderTest, AnotherDataTypeUnderOneNumberIsTold) {
+  Json half = entry(5, "nccl:all_reduce", "started");
+  half["input_dtypes"] = half["output_dtypes"] = Json::array({"Half"});
+  const Json same = entry(5, "nccl:all_reduce", "started");
+  const auto stuck = stuckIn({dump(Json::array({same}), 5, 4), dump(Json::array({half}), 5, 4)});
+  ASSERT_EQ(stuck.collectives.size(), 1u);
+  EXPECT_EQ(stuck.collectives[0].kind, StuckKind::CalledDifferently);
+  EXPECT_THAT(stuck.collectives[0].reason, testing::HasSubstr("ncclFloat16"));
+  EXPECT_THAT(stuck.collectives[0].reason, testing::HasSubstr("ncclBfloat16"));
+}
+
 TEST_F(FlightRecorderTest, WhenAllCalledItNobodyIsMissing) {
   const auto stuck = stuckIn({dump(Json::array({entry(5, "nccl:all_reduce", "started")}), 5, 4),
                               dump(Json::array({entry(5, "nccl:all_reduce", "scheduled")}), 5, 4)});
