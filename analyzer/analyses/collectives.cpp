@@ -66,12 +66,15 @@ Result<std::vector<Record>> loadRecords(Trace& trace, ByCause<std::vector<size_t
 
 // Gives each record the time of what was launched for it.
 Status joinKernels(Trace& trace, const ByCause<std::vector<size_t>>& byCause, std::vector<Record>& records) {
-  ByCause<const std::vector<size_t>*> byCorrelation;
+  ByCause<std::vector<size_t>> byCorrelation;  // several records: one kernel carries a group of collectives
   auto links = trace.query("SELECT process_id, external_id, correlation FROM main.correlation_link");
   if (!links.ok()) return links.error();
   while (links.value().next()) {
     const auto cause = byCause.find({links.value().integer(0), links.value().integer(1)});
-    if (cause != byCause.end()) byCorrelation[{links.value().integer(0), links.value().integer(2)}] = &cause->second;
+    if (cause == byCause.end()) continue;
+    std::vector<size_t>& mine = byCorrelation[{links.value().integer(0), links.value().integer(2)}];
+    const bool isRepeated = !cause->second.empty() && std::ranges::find(mine, cause->second.front()) != mine.end();
+    if (!isRepeated) mine.insert(mine.end(), cause->second.begin(), cause->second.end());
   }
   if (Status status = links.value().status(); !status.ok()) return status;
   if (byCorrelation.empty()) return Unit{};
@@ -87,9 +90,9 @@ Status joinKernels(Trace& trace, const ByCause<std::vector<size_t>>& byCause, st
       if (found == byCorrelation.end() || (row.integer(4) & 1) || !isUsableTime(row.integer(2), row.integer(3)))
         continue;
       const Interval time = intervalOf(row.integer(2), row.integer(3));
-      for (const size_t index : *found->second) {
+      for (const size_t index : found->second) {
         Record& record = records[index];
-        record.sharesKernel = found->second->size() > 1;
+        record.sharesKernel = found->second.size() > 1;
         if (isKernel && !record.member.kernel) record.member.kernel = row.id<KernelId>(5);
         if (!record.member.device) record.correlation = row.id<Correlation>(1);
         std::optional<Interval>& device = record.member.device;

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <random>
 
+#include "analyzer/analyses/collectives.h"
+#include "analyzer/trace/trace.h"
 #include "tests/unit/analyzer/import/support.h"
 
 namespace plumb::test {
@@ -82,6 +84,12 @@ TEST_F(ImportTest, AKernelThatCarriesAGroupOfCollectivesBelongsToAllOfTheirOpera
   EXPECT_EQ(db.rows(kCollectives), (Rows{{"0", "4000", "1", "7000"}, {"10000", "4000", "1", "7000"}}))
       << "its External id is that of the operator around the group";
   EXPECT_EQ(db.number("SELECT count(*) FROM collective"), 2);
+  auto trace = Trace::open(output());
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  const auto analysis = analyzeCollectives(trace.value(), {});
+  ASSERT_TRUE(analysis.ok()) << analysis.error().message;
+  ASSERT_EQ(analysis.value().groups.size(), 1u);
+  EXPECT_EQ(analysis.value().groups[0].sharedKernel, 2) << "its time is that of neither alone";
 }
 
 TEST_F(ImportTest, AKernelThatNoOperatorClaimsIsACollectiveOfItsOwn) {
