@@ -40,6 +40,29 @@ bool changes(const DeviceMemory* memory) {
       memory->points, [&](const MemoryPoint& point) { return point.totalBytes != memory->points.front().totalBytes; });
 }
 
+// One below the other from `head` on, each `panel` high.
+void paintScenes(QPainter& painter, std::vector<MemoryScene> scenes, double head, double panel, int width) {
+  const double top = sharedTop(scenes);  // one scale, so that ranks can be compared by eye
+  for (size_t i = 0; i < scenes.size(); ++i) {
+    MemoryScene& scene = scenes[i];
+    scene.topBytes = top;
+    scene.area = QRectF(kMargin, head + panel * static_cast<double>(i), width - 2 * kMargin, panel - 6);
+    // Changes that are too close together to be seen in the whole are shown a second time, from near.
+    const auto near = peakSpan(*scene.memory, scene.steps);
+    if (near && width >= 1000 && near->length() < scene.span.length() / 4) {
+      MemoryScene whole = scene;
+      whole.withLegend = false;
+      whole.area.setWidth(scene.area.width() * 0.46);
+      paintMemory(painter, whole);
+      scene.area.setLeft(whole.area.right());
+      scene.span = *near;
+      scene.title = QStringLiteral("around the peak: %1").arg(formatDuration(near->length()));
+      scene.steps.clear();
+    }
+    paintMemory(painter, scene);
+  }
+}
+
 Result<QImage> renderMemory(const TraceData& data, const RenderOptions& options) {
   if (!data.memoryProblem.empty()) return Error{data.memoryProblem};
   std::vector<const DeviceMemory*> shown;
@@ -86,25 +109,7 @@ Result<QImage> renderMemory(const TraceData& data, const RenderOptions& options)
     scenes.push_back(memoryScene(data, *memory));
     if (data.asked) scenes.back().span = askedSpan(*data.asked, scenes.back().span);
   }
-  const double top = sharedTop(scenes);  // one scale, so that ranks can be compared by eye
-  for (size_t i = 0; i < scenes.size(); ++i) {
-    MemoryScene& scene = scenes[i];
-    scene.topBytes = top;
-    scene.area = QRectF(kMargin, head + panel * static_cast<double>(i), width - 2 * kMargin, panel - 6);
-    // Changes that are too close together to be seen in the whole are shown a second time, from near.
-    const auto near = peakSpan(*scene.memory, scene.steps);
-    if (near && width >= 1000 && near->length() < scene.span.length() / 4) {
-      MemoryScene whole = scene;
-      whole.withLegend = false;
-      whole.area.setWidth(scene.area.width() * 0.46);
-      paintMemory(painter, whole);
-      scene.area.setLeft(whole.area.right());
-      scene.span = *near;
-      scene.title = QStringLiteral("around the peak: %1").arg(formatDuration(near->length()));
-      scene.steps.clear();
-    }
-    paintMemory(painter, scene);
-  }
+  paintScenes(painter, std::move(scenes), head, panel, width);
   return image;
 }
 
