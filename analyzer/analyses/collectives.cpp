@@ -11,6 +11,7 @@
 
 #include "analyzer/analyses/clock_offsets.h"
 #include "analyzer/analyses/work_filter.h"
+#include "collector/schema/collective_names.h"
 
 namespace plumb {
 namespace {
@@ -288,8 +289,7 @@ BusFactor busFactorOf(std::string_view operation, int64_t n) {
   const double ranks = static_cast<double>(std::max<int64_t>(n, 1));
   const double others = (ranks - 1) / ranks;
   if (operation == "AllReduce") return {2 * others, "2(n-1)/n"};
-  constexpr std::string_view kOfParts[] = {"AllGather", "ReduceScatter", "AlltoAll", "AllToAll", "Gather", "Scatter"};
-  if (std::ranges::find(kOfParts, operation) != std::end(kOfParts)) return {others, "(n-1)/n"};
+  if (countsAllRanks(operation)) return {others, "(n-1)/n"};
   return {1, "1"};
 }
 

@@ -25,23 +25,26 @@ std::string_view noteOf(CommunicationSource source) {
   return source == CommunicationSource::Names ? " (communication: by name)" : "";
 }
 
+std::span<const std::string_view> communicationNameParts() {
+  static constexpr std::string_view kParts[] = {"nccl",
+                                                "rccl",
+                                                "hccl",
+                                                "oneccl",
+                                                "msccl",
+                                                "nvshmem",
+                                                "deep_ep",
+                                                "deepep",
+                                                "multimem_all_",         // torch's symmetric memory
+                                                "_shot_all_reduce",      // likewise
+                                                "cross_device_reduce"};  // vLLM
+  return kParts;
+}
+
 bool isCommunicationName(std::string_view kernelName) {
-  // Also import/completion.sql's. The last are of torch's symmetric memory and of vLLM.
-  static constexpr std::array<std::string_view, 11> kLibraries = {"nccl",
-                                                                  "rccl",
-                                                                  "hccl",
-                                                                  "oneccl",
-                                                                  "msccl",
-                                                                  "nvshmem",
-                                                                  "deep_ep",
-                                                                  "deepep",
-                                                                  "multimem_all_",
-                                                                  "_shot_all_reduce",
-                                                                  "cross_device_reduce"};
   std::string name(kernelName);
   std::transform(name.begin(), name.end(), name.begin(), lower);
-  return std::any_of(kLibraries.begin(), kLibraries.end(),
-                     [&](std::string_view library) { return name.find(library) != std::string::npos; });
+  return std::ranges::any_of(communicationNameParts(),
+                             [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
 Result<CommunicationClassifier> CommunicationClassifier::load(Trace& trace) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -24,8 +25,9 @@ enum class CommunicationSource : uint8_t { Records, Names };
 // " (communication: by name)" for Names, "" for Records.
 [[nodiscard]] std::string_view noteOf(CommunicationSource source);
 
-// True for the names of communication libraries' kernels (nccl, rccl, hccl, nvshmem, deep_ep …).
+// True for the names of communication libraries' kernels: those that hold one of the parts, whatever the case.
 [[nodiscard]] bool isCommunicationName(std::string_view kernelName);
+[[nodiscard]] std::span<const std::string_view> communicationNameParts();  // in lower case
 
 // Which kernels, copies and sets are communication.
 class CommunicationClassifier {

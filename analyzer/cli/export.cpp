@@ -37,7 +37,8 @@ namespace fs = std::filesystem;
 template <class... Parts>
 void remark(const ExportArguments& arguments, fmt::format_string<Parts...> format, Parts&&... parts) {
   const std::string text = fmt::format(format, std::forward<Parts>(parts)...);
-  arguments.output == "-" ? tell(text) : fmt::print("{}", text);
+  if (arguments.output == "-") return tell(text);
+  fmt::print("{}", text);
 }
 
 int exportToChrome(Trace& trace, const ExportArguments& arguments) {

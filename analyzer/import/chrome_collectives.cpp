@@ -8,7 +8,7 @@
 #include <array>
 #include <limits>
 
-#include "analyzer/import/nccl_names.h"
+#include "collector/schema/collective_names.h"
 
 namespace plumb::import {
 namespace {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "analyzer/analyses/gpu_events.h"
 #include "analyzer/import/completion_sql.h"
 #include "collector/schema/schema.h"
 
@@ -84,6 +85,19 @@ Status placeDiagnostics(schema::Database& database, const std::vector<ProcessShi
   return Unit{};
 }
 
+// By what the script tells kernels of communication.
+Status addCommunicationParts(schema::Database& database) {
+  if (Status made = database.execute("CREATE TEMP TABLE communication_part(part TEXT NOT NULL)"); !made.ok())
+    return made;
+  auto insert = database.prepare("INSERT INTO temp.communication_part VALUES(?)");
+  if (!insert.ok()) return insert.error();
+  for (const std::string_view part : communicationNameParts()) {
+    insert.value().bind(part);
+    if (!insert.value().run()) return Error{database.lastError()};
+  }
+  return Unit{};
+}
+
 Result<uint64_t> countRepeated(schema::Database& database) {
   auto rows = database.prepare("SELECT count(*) FROM temp.repeated");
   if (!rows.ok()) return rows.error();
@@ -136,6 +150,7 @@ Result<uint64_t> completeTrace(TraceFile& file, const std::vector<ProcessShift>&
   if (Status done = shiftTimes(database, shifts); !done.ok()) return done.error();
   if (Status done = placeDiagnostics(database, shifts); !done.ok()) return done.error();
   if (Status done = database.execute(std::string(schema::indexesSql())); !done.ok()) return done.error();
+  if (Status done = addCommunicationParts(database); !done.ok()) return done.error();
   if (Status done = database.execute(std::string(completionSql())); !done.ok()) return done.error();
   if (Status done = nestRanges(database); !done.ok()) return done.error();
   const auto repeated = countRepeated(database);

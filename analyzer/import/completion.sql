@@ -108,11 +108,9 @@ WHERE thread_id = 0;
 CREATE TEMP TABLE collective_link AS
 SELECT l.rowid AS link, l.process_id, l.correlation FROM correlation_link l
 WHERE l.external_id IN (SELECT external_id FROM collective);
-CREATE TEMP TABLE communication_name AS  -- by the parts that analyses/gpu_events.cpp knows
-SELECT id FROM string WHERE EXISTS (SELECT 1 FROM collective_link) AND (lower(text) GLOB '*nccl*' OR lower(text) GLOB '*rccl*'
-  OR lower(text) GLOB '*hccl*' OR lower(text) GLOB '*oneccl*' OR lower(text) GLOB '*msccl*' OR lower(text) GLOB '*nvshmem*'
-  OR lower(text) GLOB '*deep_ep*' OR lower(text) GLOB '*deepep*' OR lower(text) GLOB '*multimem_all_*'
-  OR lower(text) GLOB '*_shot_all_reduce*' OR lower(text) GLOB '*cross_device_reduce*');
+CREATE TEMP TABLE communication_name AS
+SELECT id FROM string WHERE EXISTS (SELECT 1 FROM collective_link)
+  AND EXISTS (SELECT 1 FROM communication_part WHERE instr(lower(text), part) > 0);
 CREATE UNIQUE INDEX temp.communication_name_id ON communication_name(id);
 CREATE TEMP TABLE misleading AS
 SELECT l.link, l.process_id FROM collective_link l CROSS JOIN kernel k ON k.process_id = l.process_id AND k.correlation = l.correlation

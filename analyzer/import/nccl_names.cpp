@@ -92,11 +92,6 @@ NcclDatatype ncclDatatype(std::string_view name) {
   return {std::string(name), 0};
 }
 
-bool countsAllRanks(std::string_view operation) {
-  constexpr std::string_view kOfParts[] = {"AllGather", "ReduceScatter", "AlltoAll", "AllToAll", "Gather", "Scatter"};
-  return std::ranges::find(kOfParts, operation) != std::end(kOfParts);
-}
-
 int64_t ncclBytes(std::string_view operation, int64_t elements, int64_t elementBytes, int64_t ranks) {
   int64_t bytes = 0;
   // Frameworks name the whole input of a reduce-scatter and of an all-to-all.

@@ -17,9 +17,6 @@ struct NcclDatatype {
 // "BFloat16", "float", "ncclFloat32" …
 [[nodiscard]] NcclDatatype ncclDatatype(std::string_view name);
 
-// Whether the size of a collective by NCCL's convention counts the parts of all ranks, where its caller says one.
-[[nodiscard]] bool countsAllRanks(std::string_view operation);
-
 // What NCCL calls the size of a collective, by the elements that one rank says it sends (receives, for Recv and
 // Scatter): 0 where that is too much for a number.
 [[nodiscard]] int64_t ncclBytes(std::string_view operation, int64_t elements, int64_t elementBytes, int64_t ranks);

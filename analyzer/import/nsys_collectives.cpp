@@ -7,9 +7,9 @@
 #include <set>
 
 #include "analyzer/analyses/gpu_events.h"
-#include "analyzer/import/nccl_names.h"
 #include "analyzer/import/nsys_nvtx.h"
 #include "analyzer/import/tally.h"
+#include "collector/schema/collective_names.h"
 
 namespace plumb::import {
 namespace {

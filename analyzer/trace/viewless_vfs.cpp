@@ -24,6 +24,7 @@ constexpr size_t kMostPages = 1024;  // of the list; a longer one is shown whole
 struct OpenFile {
   sqlite3_file base{};
   std::vector<uint32_t> pages;  // of the list, without page 1, as that was last read
+  size_t usable = 0;            // bytes of each
 };
 
 OpenFile& own(sqlite3_file* file) { return *reinterpret_cast<OpenFile*>(file); }
@@ -103,11 +104,11 @@ void show(OpenFile& open, uint8_t* bytes, size_t count, uint64_t offset) {
     // SQLite reads it again before any other page when the file may have changed.
     open.pages.clear();
     const bool isPlain = isDatabase(bytes) && !isInLogMode(bytes) && number32(bytes + 56) == kUtf8;
-    if (isPlain && pageSizeIn(bytes) == count) visit({bytes, count - bytes[20], kFileHeader}, open.pages);
+    if (isPlain && pageSizeIn(bytes) == count) visit({bytes, open.usable = count - bytes[20], kFileHeader}, open.pages);
     return;
   }
   const auto number = static_cast<uint32_t>(offset / count + 1);
-  if (std::ranges::find(open.pages, number) != open.pages.end()) visit({bytes, count, 0}, open.pages);
+  if (std::ranges::find(open.pages, number) != open.pages.end()) visit({bytes, open.usable, 0}, open.pages);
 }
 
 int read(sqlite3_file* file, void* to, int count, sqlite3_int64 offset) {

@@ -77,10 +77,4 @@ uint64_t datatypeBytes(std::string_view datatype) noexcept {
   return size == kSizes.end() ? 0 : size->bytes;
 }
 
-bool countsAllRanks(std::string_view operation) noexcept {
-  static constexpr std::array<std::string_view, 5> kAllRanks{"AllGather", "ReduceScatter", "AlltoAll", "Gather",
-                                                             "Scatter"};
-  return std::find(kAllRanks.begin(), kAllRanks.end(), operation) != kAllRanks.end();
-}
-
 }  // namespace plumb::recorder

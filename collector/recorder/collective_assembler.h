@@ -41,8 +41,4 @@ class CollectiveAssembler {
 // Bytes of one element of an NCCL datatype ("ncclBfloat16"; the prefix may be missing); 0: not known.
 [[nodiscard]] uint64_t datatypeBytes(std::string_view datatype) noexcept;
 
-// Is the size of an operation counted for all ranks (n * count * size: all-gather, reduce-scatter, all-to-all, gather,
-// scatter) rather than as count * size?
-[[nodiscard]] bool countsAllRanks(std::string_view operation) noexcept;
-
 }  // namespace plumb::recorder

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "collector/recorder/safe_math.h"
+#include "collector/schema/collective_names.h"
 
 namespace plumb::recorder {
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "collector/schema/collective_names.h"
+
 namespace plumb::recorder {
 namespace {
 
